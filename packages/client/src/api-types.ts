@@ -204,7 +204,7 @@ export interface paths {
             };
         };
         /**
-         * Start a program or a command that goes on. The session is made if there is none.
+         * Start a program or a command that runs in the background. The session is made if there is none.
          * @description Answers when it has started. A client that disconnects does not end it, not even while it waits for approval.
          */
         readonly post: {

@@ -9,7 +9,10 @@ export function commandOf(command: unknown): { readonly command: string } | { re
   if (typeof command === "string") return { command };
   if (Array.isArray(command) && command.every((each) => typeof each === "string") && command[0])
     return { argv: [...command] };
-  throw invalid("A command is a text for a shell, or a list of texts with the program first", 'For example exec("ls -la") or exec(["ls", "-la"]).');
+  throw invalid(
+    "A command is a text for a shell, or a list of texts with the program first",
+    'For example exec("ls -la") or exec(["ls", "-la"]).',
+  );
 }
 
 /** A program's code. */
@@ -35,7 +38,10 @@ export function idOf(given: unknown, what: string): string {
 export function checkContent(content: unknown): void {
   if (typeof content === "string" || content instanceof Uint8Array || content instanceof Blob) return;
   if (content instanceof ReadableStream && !content.locked) return;
-  throw invalid("Content is text, bytes, a Blob or a stream that nobody reads yet", 'For example files.write("a.txt", "text").');
+  throw invalid(
+    "Content is text, bytes, a Blob or a stream that nobody reads yet",
+    'For example files.write("a.txt", "text").',
+  );
 }
 
 export function checkPort(port: unknown): void {
@@ -45,7 +51,10 @@ export function checkPort(port: unknown): void {
 
 export function checkPortPath(path: unknown): void {
   if (typeof path === "string" && path.startsWith("/")) return;
-  throw invalid("The path of a request is text that begins with a slash", 'For example ports.fetch(8000, "/").');
+  throw invalid(
+    "The path of a request is text that begins with a slash",
+    'For example ports.fetch(8000, "/").',
+  );
 }
 
 const MOST_ROWS = 65_535;
@@ -54,7 +63,10 @@ export function checkSize(rows: unknown, columns: unknown): void {
   const fits = (value: unknown) =>
     typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= MOST_ROWS;
   if (fits(rows) && fits(columns)) return;
-  throw invalid("A terminal has between 1 and 65535 rows and columns", "For example { rows: 24, columns: 80 }.");
+  throw invalid(
+    "A terminal has between 1 and 65535 rows and columns",
+    "For example { rows: 24, columns: 80 }.",
+  );
 }
 
 /** A file's path relative to the workspace: programs inside see it below /workspace. */

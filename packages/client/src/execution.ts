@@ -7,12 +7,18 @@ import type { Transport } from "./transport.js";
 export type ExecutionResult = components["schemas"]["ExecutionResult"];
 export type RichResult = NonNullable<ExecutionResult["results"]>[number];
 
+/** What it printed: as text, in which a character is never cut, and as the bytes themselves. */
+interface OutputEvent {
+  readonly type: "stdout" | "stderr";
+  readonly text: string;
+  readonly data: Uint8Array;
+}
+
 /** What happens while something runs, in the order it happens. The last event is the exit. */
 export type ExecutionEvent =
   | { readonly type: "execution"; readonly executionId: string; readonly sessionId: string }
   | { readonly type: "started" }
-  /** What it printed: as text, in which a character is never cut, and as the bytes themselves. */
-  | { readonly type: "stdout" | "stderr"; readonly text: string; readonly data: Uint8Array }
+  | OutputEvent
   | { readonly type: "result"; readonly result: RichResult }
   | { readonly type: "exit"; readonly result: ExecutionResult };
 
@@ -23,27 +29,41 @@ export interface ExecutionOrder {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** So many bytes of output are read ahead of a loop; more holds the program back. */
+const AHEAD_BYTES = 1024 * 1024;
+/** So many bytes of output are kept while nobody has asked for them. */
+const KEPT_BYTES = 10 * 1024 * 1024;
+
 /**
- * Something on its way: await it for its result, or iterate it for its events. Iterated where it is made, events come as they
- * happen; iterated later, they come at the end. To leave the loop early ends what runs. It is sent once, and never again by itself.
+ * Something on its way: await it for its result, or iterate it for its events. Awaited where it is made, it is one answer.
+ * Otherwise events come as they happen, also to a loop that begins later; more than 10 MiB of output without a loop hold the
+ * program back, and are BODY_TOO_LARGE where it is awaited then. A second loop gets the exit only. To leave the loop early ends
+ * what runs. It is sent once, and never again by itself.
  */
 export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncIterable<ExecutionEvent> {
   readonly #transport: Transport;
   readonly #order: () => ExecutionOrder;
   #signal: AbortSignal | undefined;
   readonly #hangUp = new AbortController();
-  readonly #answer: Promise<Response>;
-  #streams = false;
-  #isSent = false;
-  #result: Promise<ExecutionResult> | undefined;
+  readonly #result: Promise<ExecutionResult>;
+  readonly #queue: ExecutionEvent[] = [];
+  /** The bytes of output in the queue. */
+  #queued = 0;
+  #isAwaited = false;
+  #isIterated = false;
+  #isOver = false;
+  /** Of whoever waits for one of the fields above to change: the loop, and what reads ahead of it. */
+  readonly #waiting = new Set<() => void>();
 
   /** @internal */
   constructor(transport: Transport, order: () => ExecutionOrder) {
     this.#transport = transport;
     this.#order = order;
-    // A loop over it asks for the iterator before this.
-    this.#answer = Promise.resolve().then(() => this.#send());
-    this.#answer.catch(() => undefined);
+    this.#result = this.#run().finally(() => {
+      this.#isOver = true;
+      this.#changed();
+    });
+    this.#result.catch(() => undefined);
   }
 
   // biome-ignore lint/suspicious/noThenProperty: being awaitable is the point
@@ -51,7 +71,8 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
     onFulfilled?: ((result: ExecutionResult) => A | PromiseLike<A>) | null,
     onRejected?: ((error: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.#result ??= this.#whole();
+    this.#isAwaited = true;
+    this.#changed();
     return this.#result.then(onFulfilled, onRejected);
   }
 
@@ -64,18 +85,13 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent> {
-    // The events come once: a second loop has the exit only.
-    if (this.#isSent || this.#result !== undefined) return this.#wholeOutput();
-    this.#streams = true;
-    let settle!: Parameters<ConstructorParameters<typeof Promise<ExecutionResult>>[0]>;
-    this.#result = new Promise((...both) => {
-      settle = both;
-    });
-    this.#result.catch(() => undefined);
-    return this.#events(...settle);
+    if (this.#isIterated) return this.#exit();
+    this.#isIterated = true;
+    this.#changed();
+    return this.#events();
   }
 
-  /** Its output as it was printed, without being read as text; empty where it was iterated: the events had it. */
+  /** Its output as it was printed, without being read as text; empty where it was iterated while it ran: the events had it. */
   async bytes(): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array }> {
     const { stdout, stderr, stdoutBase64, stderrBase64 } = await this;
     return { stdout: bytesOf(stdout, stdoutBase64), stderr: bytesOf(stderr, stderrBase64) };
@@ -85,58 +101,97 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
     return "RemoteExecution";
   }
 
-  async #send(): Promise<Response> {
-    this.#isSent = true;
+  async #run(): Promise<ExecutionResult> {
+    // An `await` or a loop where it is made comes before this.
+    for (let turn = 0; turn < 4; turn++) await undefined;
+    const isWhole = this.#isAwaited && !this.#isIterated;
     const { path, json, signal } = this.#order();
     this.#signal = signal;
-    const signals = [this.#hangUp.signal, ...(signal === undefined ? [] : [signal])];
-    return this.#transport.request("POST", path, {
+    const ending = AbortSignal.any([
+      this.#hangUp.signal,
+      this.#transport.ended,
+      ...(signal === undefined ? [] : [signal]),
+    ]);
+    ending.addEventListener("abort", () => this.#changed());
+    const response = await this.#transport.request("POST", path, {
       json,
-      signal: AbortSignal.any(signals),
-      ...(this.#streams && { headers: { accept: "text/event-stream" } }),
+      signal: ending,
+      ...(!isWhole && { headers: { accept: "text/event-stream" } }),
     });
-  }
-
-  async #whole(): Promise<ExecutionResult> {
-    const response = await this.#answer;
     try {
-      return (await response.json()) as ExecutionResult;
+      return isWhole
+        ? this.#keep((await response.json()) as ExecutionResult)
+        : await this.#read(response, ending);
     } catch (error) {
-      throw this.#lost(error);
+      if (this.#hangUp.signal.aborted) throw this.#hangUp.signal.reason;
+      throw error instanceof SandboxError ? error : this.#lost(error);
     }
   }
 
-  async *#wholeOutput(): AsyncGenerator<ExecutionEvent> {
-    const result = await this;
+  /** The events of a result that came as one answer. */
+  #keep(result: ExecutionResult): ExecutionResult {
     for (const type of ["stdout", "stderr"] as const)
-      if (result[type] !== "") yield outputEvent(type, result[type], result[`${type}Base64`]);
-    for (const shown of result.results ?? []) yield { type: "result", result: shown };
-    yield { type: "exit", result };
+      if (result[type] !== "") this.#queue.push(outputEvent(type, result[type], result[`${type}Base64`]));
+    for (const shown of result.results ?? []) this.#queue.push({ type: "result", result: shown });
+    return result;
   }
 
-  async *#events(
-    resolve: (result: ExecutionResult) => void,
-    reject: (error: SandboxError) => void,
-  ): AsyncGenerator<ExecutionEvent> {
-    try {
-      const response = await this.#answer;
-      for await (const { event, data } of readEvents(response)) {
-        if (event === "error") throw apiErrorOf(data, response.status, response.headers);
-        const told = eventOf(event, data);
-        if (told === undefined) continue;
-        if (told.type === "exit") resolve(told.result);
-        yield told;
-        if (told.type === "exit") return;
+  async #read(response: Response, ending: AbortSignal): Promise<ExecutionResult> {
+    for await (const { event, data } of readEvents(response)) {
+      if (event === "error") throw apiErrorOf(data, response.status, response.headers);
+      const told = eventOf(event, data);
+      if (told === undefined) continue;
+      if (told.type === "exit")
+        return this.#isIterated ? told.result : { ...told.result, ...this.#printed() };
+      this.#queue.push(told);
+      this.#queued += sizeOf(told);
+      this.#changed();
+      while (this.#queued >= (this.#isIterated ? AHEAD_BYTES : KEPT_BYTES)) {
+        if (ending.aborted) throw ending.reason;
+        if (this.#isAwaited && !this.#isIterated) throw tooLarge();
+        await this.#change();
       }
-      throw cut(undefined);
-    } catch (error) {
-      const known = error instanceof SandboxError ? error : this.#lost(error);
-      reject(known);
-      throw known;
-    } finally {
-      this.#hangUp.abort();
-      reject(new SandboxError("CANCELLED", "The loop over its events was left early, which ended it"));
     }
+    throw cut(undefined);
+  }
+
+  /** The output that nobody has read, as a result has it. */
+  #printed(): Partial<ExecutionResult> {
+    const events = this.#queue.filter((event) => "text" in event);
+    return { ...printedBy(events, "stdout"), ...printedBy(events, "stderr") };
+  }
+
+  async *#events(): AsyncGenerator<ExecutionEvent> {
+    try {
+      for (;;) {
+        const event = this.#queue.shift();
+        if (event !== undefined) {
+          this.#queued -= sizeOf(event);
+          this.#changed();
+          yield event;
+        } else if (this.#isOver) {
+          yield* this.#exit();
+          return;
+        } else await this.#change();
+      }
+    } finally {
+      this.#hangUp.abort(
+        new SandboxError("CANCELLED", "The loop over its events was left early, which ended it"),
+      );
+    }
+  }
+
+  async *#exit(): AsyncGenerator<ExecutionEvent> {
+    yield { type: "exit", result: await this.#result };
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add(resolve));
+  }
+
+  #changed(): void {
+    for (const resolve of this.#waiting) resolve();
+    this.#waiting.clear();
   }
 
   #lost(error: unknown): SandboxError {
@@ -182,4 +237,31 @@ function outputEvent(type: "stdout" | "stderr", text: string, base64: string | u
 function bytesOf(text: string, base64: string | undefined): Uint8Array {
   if (base64 === undefined) return new TextEncoder().encode(text);
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}
+
+/** One output of a result, from its events. */
+function printedBy(events: readonly OutputEvent[], type: OutputEvent["type"]): Partial<ExecutionResult> {
+  const own = events.filter((event) => event.type === type);
+  const text = own.map((event) => event.text).join("");
+  // The bytes of an event are not those of its text where it has a part of a character.
+  const letters = own.map(({ data }) => lettersOf(data)).join("");
+  return {
+    [type]: text,
+    ...(letters !== lettersOf(new TextEncoder().encode(text)) && { [`${type}Base64`]: btoa(letters) }),
+  };
+}
+
+/** A letter for each byte, as `btoa` takes them. */
+function lettersOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+}
+
+function sizeOf(event: ExecutionEvent): number {
+  return "text" in event ? event.text.length : 0;
+}
+
+function tooLarge(): SandboxError {
+  return new SandboxError("BODY_TOO_LARGE", "It printed more than is kept without a loop; it was ended", {
+    hint: "Await it where it is made, or iterate it.",
+  });
 }

@@ -4,6 +4,7 @@ export { ApiError, apiErrorOf, unreachable } from "./api-error.js";
 export type { components as ApiComponents } from "./api-types.js";
 export type { ClientOptions, SocketClass, SocketLike } from "./client-options.js";
 export { type ExecutionEvent, type ExecutionResult, RemoteExecution, type RichResult } from "./execution.js";
+export type { ExecOptions, ExecuteRequest, RunOptions, StartOptions } from "./run-options.js";
 export { type ErrorCode, SandboxError, type SandboxErrorInit } from "./sandbox-error.js";
 export type {
   SandboxSession,
@@ -13,13 +14,13 @@ export type {
   SandboxSessionProcesses,
   SandboxSessionSnapshots,
   SandboxSessionTerminals,
+  SessionCall,
+  SessionCodeOptions,
   SessionContext,
   SessionEvent,
   SessionExecution,
   SessionFetchOptions,
   SessionFile,
-  SessionCall,
-  SessionCodeOptions,
   SessionProcess,
   SessionProcessEvent,
   SessionResult,
@@ -28,7 +29,6 @@ export type {
   SessionTerminal,
   SessionTerminalConnection,
 } from "./sandbox-session.js";
-export type { ExecOptions, ExecuteRequest, RunOptions, StartOptions } from "./run-options.js";
 export { Session, type SessionInfo } from "./session.js";
 export {
   type CheckpointInfo,

@@ -6,7 +6,10 @@ export type ExecuteRequest = Input<"/v1/sessions/{sessionId}/execute", "post">["
 /** How a command runs. */
 export interface ExecOptions
   extends CallOptions,
-    Omit<ExecuteRequest, "code" | "command" | "argv" | "stdin" | "language" | "filename" | "args" | "context"> {
+    Omit<
+      ExecuteRequest,
+      "code" | "command" | "argv" | "stdin" | "language" | "filename" | "args" | "context"
+    > {
   readonly stdin?: string | Uint8Array;
 }
 
@@ -26,7 +29,13 @@ export const EXEC_OPTIONS: OptionNames<ExecOptions> = {
   agentId: true,
   signal: true,
 };
-export const RUN_OPTIONS: OptionNames<RunOptions> = { language: true, filename: true, args: true, context: true, ...EXEC_OPTIONS };
+export const RUN_OPTIONS: OptionNames<RunOptions> = {
+  language: true,
+  filename: true,
+  args: true,
+  context: true,
+  ...EXEC_OPTIONS,
+};
 /** How a program runs that goes on: in no context. */
 export interface StartOptions extends Omit<RunOptions, "context"> {}
 
@@ -35,7 +44,14 @@ const { context: _, ...START } = RUN_OPTIONS;
 export const START_OPTIONS: OptionNames<StartOptions> = START;
 
 /** What a request to run something has of its options. */
-export function bodyOf({ signal: _signal, stdin, ...rest }: RunOptions): Omit<ExecuteRequest, "code" | "command" | "argv"> {
+export function bodyOf({
+  signal: _signal,
+  stdin,
+  ...rest
+}: RunOptions): Omit<ExecuteRequest, "code" | "command" | "argv"> {
   if (!(stdin instanceof Uint8Array)) return stdin === undefined ? rest : { ...rest, stdin };
-  return { ...rest, stdin: { base64: btoa(Array.from(stdin, (byte) => String.fromCharCode(byte)).join("")) } };
+  return {
+    ...rest,
+    stdin: { base64: btoa(Array.from(stdin, (byte) => String.fromCharCode(byte)).join("")) },
+  };
 }

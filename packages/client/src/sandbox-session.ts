@@ -54,7 +54,7 @@ export interface SessionResult {
   readonly exitCode: number | null;
   /** "SIGKILL", or null when it exited. */
   readonly signal: string | null;
-  /** Empty where the execution was iterated: the events had it. */
+  /** Empty where the execution was iterated while it ran: the events had it. */
   readonly stdout: string;
   readonly stderr: string;
   /** The bytes of `stdout`, where they are not all UTF-8; `bytes()` of the execution has them in any case. */
@@ -88,12 +88,12 @@ export type SessionEvent =
   | { readonly type: "execution" };
 
 /**
- * Something on its way: await it for its result, or iterate it for its events. Iterated where it is made, events come as they
- * happen, and a loop that is slow holds the program back; iterated later, all output and the exit come at the end. A loop after one
- * that had the events gets the exit. Leaving the loop ends what runs: awaited, it is CANCELLED.
+ * Something on its way: await it for its result, or iterate it for its events. Events come as they happen, to a loop that begins
+ * later too, and a loop that is slow holds the program back. A second loop gets the exit only. Leaving the loop ends what
+ * runs: awaited, it is CANCELLED.
  */
 export interface SessionExecution extends PromiseLike<SessionResult>, AsyncIterable<SessionEvent> {
-  /** Its output as it was printed, without being read as text; empty where it was iterated: the events had it. */
+  /** Its output as it was printed, without being read as text; empty where it was iterated while it ran: the events had it. */
   bytes(): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array }>;
   catch<B = never>(onRejected: (error: unknown) => B | PromiseLike<B>): Promise<SessionResult | B>;
   finally(onFinally: () => void): Promise<SessionResult>;

@@ -26,17 +26,27 @@ export class SessionFiles {
     options: CallOptions & { readonly recursive?: boolean } = {},
   ): AsyncGenerator<FileEntry> {
     const { recursive = false, signal } = checkOptions(options, { ...SIGNAL, recursive: true });
-    const query = { path: workspacePath(directory) || ".", recursive: recursive ? "true" : "false", limit: PAGE } as const;
+    const query = {
+      path: workspacePath(directory) || ".",
+      recursive: recursive ? "true" : "false",
+      limit: PAGE,
+    } as const;
     yield* allOf((cursor) => this.#routes.call("get", ALL, { query: { ...query, ...cursor } }, { signal }));
   }
 
   async readBytes(path: string, options: CallOptions = {}): Promise<Uint8Array> {
     const got = await this.#get(path, options);
-    return new Uint8Array(await this.#routes.transport.read(got, (response) => response.arrayBuffer(), options));
+    return new Uint8Array(
+      await this.#routes.transport.read(got, (response) => response.arrayBuffer(), options),
+    );
   }
 
   async read(path: string, options: CallOptions = {}): Promise<string> {
-    return this.#routes.transport.read(await this.#get(path, options), (response) => response.text(), options);
+    return this.#routes.transport.read(
+      await this.#get(path, options),
+      (response) => response.text(),
+      options,
+    );
   }
 
   /** As it comes, without being kept in memory. */
@@ -57,10 +67,7 @@ export class SessionFiles {
   }
 
   /** With `recursive` also a directory and all that is in it. */
-  async remove(
-    path: string,
-    options: CallOptions & { readonly recursive?: boolean } = {},
-  ): Promise<void> {
+  async remove(path: string, options: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
     const { recursive = false, signal } = checkOptions(options, { ...SIGNAL, recursive: true });
     const query = { recursive: recursive ? "true" : "false" } as const;
     await this.#routes.of({ path: workspacePath(path) }).call("delete", ONE, { query }, { signal });

@@ -11,7 +11,12 @@ const TUNNEL = "/v1/sessions/{sessionId}/tunnels/{port}";
 const MOST_WAITING_BYTES = 1024 * 1024;
 const LOOK_MS = 10;
 
-const FETCH_OPTIONS: OptionNames<SessionFetchOptions> = { method: true, headers: true, body: true, signal: true };
+const FETCH_OPTIONS: OptionNames<SessionFetchOptions> = {
+  method: true,
+  headers: true,
+  body: true,
+  signal: true,
+};
 
 /** The bytes of one connection, both ways. */
 export interface Tunnel {
@@ -29,11 +34,7 @@ export class SessionPorts {
   }
 
   /** A request to what listens there; whatever status it answers with is the answer. `path` begins with a slash. */
-  async fetch(
-    port: number,
-    path: string,
-    options: SessionFetchOptions = {},
-  ): Promise<Response> {
+  async fetch(port: number, path: string, options: SessionFetchOptions = {}): Promise<Response> {
     const { method = "GET", body, headers, signal } = checkOptions(options, FETCH_OPTIONS);
     checkPort(port);
     checkPortPath(path);

@@ -84,14 +84,17 @@ export class RemoteProcess {
 
   /** One page of what it printed, from a cursor on. */
   async logs(options: CallOptions & LogQuery = {}): Promise<ProcessLogs> {
-    const { signal, ...query } = checkOptions(options, { ...SIGNAL, cursor: true, limit: true, waitMs: true });
+    const { signal, ...query } = checkOptions(options, {
+      ...SIGNAL,
+      cursor: true,
+      limit: true,
+      waitMs: true,
+    });
     return this.#routes.call("get", `${ONE}/logs`, { query }, { signal });
   }
 
   /** What it printed and prints, until it ends; goes on by itself where a connection was lost. */
-  async *follow(
-    options: CallOptions & { readonly cursor?: string } = {},
-  ): AsyncGenerator<ProcessEvent> {
+  async *follow(options: CallOptions & { readonly cursor?: string } = {}): AsyncGenerator<ProcessEvent> {
     const { signal, cursor } = checkOptions(options, { ...SIGNAL, cursor: true });
     const { transport } = this.#routes;
     const path = this.#routes.at(`${ONE}/logs`);

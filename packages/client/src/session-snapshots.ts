@@ -37,7 +37,10 @@ export class SessionSnapshots {
   }
 
   /** Makes the files what they were. */
-  async restore(snapshot: string | { readonly id: string }, options: CallOptions = {}): Promise<RestoreReport> {
+  async restore(
+    snapshot: string | { readonly id: string },
+    options: CallOptions = {},
+  ): Promise<RestoreReport> {
     checkOptions(options, SIGNAL);
     return this.#of(snapshot).call("post", `${ONE}/restore`, {}, options);
   }

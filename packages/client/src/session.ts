@@ -1,5 +1,5 @@
-import { type Answer, type CallOptions, type Input, Routes, type SessionRoutes } from "./api.js";
-import { codeOf, checkLanguage, commandOf } from "./check-arguments.js";
+import { type Answer, type CallOptions, Routes, type SessionRoutes } from "./api.js";
+import { checkLanguage, codeOf, commandOf } from "./check-arguments.js";
 import { checkOptions, SIGNAL } from "./check-options.js";
 import { RemoteExecution } from "./execution.js";
 import { bodyOf, EXEC_OPTIONS, type ExecOptions, RUN_OPTIONS, type RunOptions } from "./run-options.js";

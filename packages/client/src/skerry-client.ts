@@ -1,7 +1,7 @@
 import { type Answer, type CallOptions, type Input, Routes } from "./api.js";
-import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { invalid } from "./check-arguments.js";
 import { checkOptions, type OptionNames, SIGNAL } from "./check-options.js";
+import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { connectionLost } from "./events.js";
 import { allOf } from "./pages.js";
 import { Reconnector } from "./reconnector.js";

@@ -45,7 +45,11 @@ export class Transport {
 
   /** The JSON that is answered. Throws what the server says instead. */
   async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    return this.read(await this.request(method, path, options), (response) => response.json() as Promise<T>, options);
+    return this.read(
+      await this.request(method, path, options),
+      (response) => response.json() as Promise<T>,
+      options,
+    );
   }
 
   /** What an answer holds. */
@@ -125,7 +129,10 @@ export class Transport {
 }
 
 /** What is sent, and whether it was its own failure that ended the request. */
-function sending(content: Body): { readonly content: Body; readonly failure: () => SandboxError | undefined } {
+function sending(content: Body): {
+  readonly content: Body;
+  readonly failure: () => SandboxError | undefined;
+} {
   if (!(content instanceof ReadableStream)) return { content, failure: () => undefined };
   let failure: SandboxError | undefined;
   const reader = content.getReader();

@@ -23,21 +23,22 @@ export type { ContextGraph } from "./files/context-graph.js";
 export type { EntryChange } from "./files/entry-changes.js";
 export type { FileWatch, WatchEvent } from "./files/file-watch.js";
 export { HostFile } from "./files/streamed-input.js";
-export { HandleContext, HandleContexts } from "./handle/handle-contexts.js";
+export { type ContextInfo, HandleContext, HandleContexts, infoOf } from "./handle/handle-contexts.js";
 export { type Content, HandleFiles } from "./handle/handle-files.js";
 export type { SandboxCaller } from "./handle/handle-host.js";
 export { HandleProcess, HandleProcesses } from "./handle/handle-processes.js";
 export { HandleSnapshots, toSnapshot } from "./handle/handle-snapshots.js";
 export { HandleTerminal, HandleTerminals } from "./handle/handle-terminals.js";
+export type { LiveCallInfo } from "./handle/live-call.js";
 export type { SandboxExecOptions, SandboxRunOptions } from "./handle/run-options.js";
 export { SandboxHandle } from "./handle/sandbox-handle.js";
-export { GET_SANDBOX_OPTIONS, MANAGER_OPTIONS } from "./option-names.js";
 export type {
   CellOptions,
   ExpectedCaller,
   OpenSessionOptions,
   SandboxConnection,
 } from "./manager-options.js";
+export { GET_SANDBOX_OPTIONS, MANAGER_OPTIONS } from "./option-names.js";
 export { ByteRing } from "./output/byte-ring.js";
 export { OutputBudget, type OutputBuffer } from "./output/output-budget.js";
 export { ProcessLog } from "./output/process-log.js";

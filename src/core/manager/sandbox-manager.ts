@@ -15,7 +15,7 @@ import type {
   RunCodeOptions,
   RunningSandbox,
 } from "../../runtime/sandbox/index.js";
-import { Execution } from "../../runtime/sandbox/index.js";
+import { type CodeContext, Execution } from "../../runtime/sandbox/index.js";
 import { AccessWatcher, validateSessionKey } from "../../runtime/workspace/index.js";
 import { type Config, DEFAULT_CONFIG, SANDBOX_MODES, type SandboxMode } from "../config/index.js";
 import type { CallHarness, GuardedFiles } from "./call/call-kind.js";
@@ -31,7 +31,12 @@ import {
 } from "./call/file-call.js";
 import type { Guards } from "./call/guards.js";
 import type { LongRunningCall } from "./call/long-running-call.js";
-import { type GuardedTerminal, openTerminal, TERMINAL_OPTIONS, type TerminalCall } from "./call/open-terminal.js";
+import {
+  type GuardedTerminal,
+  openTerminal,
+  TERMINAL_OPTIONS,
+  type TerminalCall,
+} from "./call/open-terminal.js";
 import { SECURITY_MODES } from "./call/required-sandbox.js";
 import { runToolCall } from "./call/run-tool-call.js";
 import { type GuardedProcess, type ProcessCall, startProcess } from "./call/start-process.js";
@@ -40,6 +45,7 @@ import { openWatch, WATCH_OPTIONS, type WatchCall } from "./call/watch-files.js"
 import { checkLanguages } from "./check-languages.js";
 import {
   checkEgressOption,
+  checkObjects,
   checkOneOf,
   checkPolicyOption,
   checkPoolOption,
@@ -55,7 +61,12 @@ import type { LiveCalls, SandboxCaller } from "./handle/handle-host.js";
 import { OpenHandles } from "./handle/open-handles.js";
 import { SandboxHandle } from "./handle/sandbox-handle.js";
 import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
-import { GET_SANDBOX_OPTIONS, MANAGER_OPTIONS, OPEN_SESSION_OPTIONS, RUN_CODE_OPTIONS } from "./option-names.js";
+import {
+  GET_SANDBOX_OPTIONS,
+  MANAGER_OPTIONS,
+  OPEN_SESSION_OPTIONS,
+  RUN_CODE_OPTIONS,
+} from "./option-names.js";
 import { OutputBudget } from "./output/output-budget.js";
 import { auditAlerts } from "./sandboxes/audit-alerts.js";
 import { checkLimits } from "./sandboxes/limits.js";
@@ -68,6 +79,7 @@ import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./sessi
 
 export type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
 
+const NEVER = new AbortController().signal;
 /** On a busy machine the answer may take a while; a record without it is worth less. */
 const READS_TIMEOUT_MS = 2000;
 /** What is kept of the output of one session's processes. */
@@ -95,6 +107,7 @@ export class SandboxManager {
 
   constructor(options: SandboxManagerOptions = {}) {
     this.#options = checkOptions(options, MANAGER_OPTIONS);
+    checkObjects(options);
     this.#config = (options.config ?? DEFAULT_CONFIG).sandbox;
     if (options.limits !== undefined) checkLimits(options.limits);
     checkOneOf("mode", options.mode, SANDBOX_MODES);
@@ -173,11 +186,27 @@ export class SandboxManager {
   }
 
   /** The same for a handle: what was cancelled rejects, and code runs only in a context that was made. @internal */
-  executeForHandle(order: () => ToolCall, ended: AbortSignal): Execution<ToolResult, ResultEvent> {
+  executeForHandle(order: () => ToolCall, ended = NEVER): Execution<ToolResult, ResultEvent> {
     return executeForHandle(order, ended, this.#guards, (call) => {
       const { context, sessionId = "" } = call;
-      return context === undefined ? call : { ...call, language: this.#languageOf(sessionId, context) };
+      return context === undefined
+        ? call
+        : { ...call, language: this.findContext(sessionId, context).language };
     });
+  }
+
+  /** A context of a session. CONTEXT_NOT_FOUND: it was not made, or has gone with its sandbox. @internal */
+  findContext(key: string, id: string): CodeContext {
+    const found = this.contextsOf(key).find((context) => context.id === id);
+    if (found !== undefined) return found;
+    throw new SandboxError("CONTEXT_NOT_FOUND", "This session has no such context", {
+      hint: "It may have gone with a sandbox that was stopped. Create it again.",
+    });
+  }
+
+  /** The contexts of a session that runs. @internal */
+  contextsOf(key: string): readonly CodeContext[] {
+    return this.#sandboxes.find(this.#nameFor(key))?.listContexts() ?? [];
   }
 
   /** The processes and terminals that handles of a session started. @internal */
@@ -266,7 +295,10 @@ export class SandboxManager {
     code: string,
     options: RunCodeOptions & { readonly limits?: Limits },
   ): Promise<ToolResult> {
-    const { limits, ...rest } = checkOptions<Partial<typeof options>>(options ?? {}, { ...RUN_CODE_OPTIONS, limits: true });
+    const { limits, ...rest } = checkOptions<Partial<typeof options>>(options ?? {}, {
+      ...RUN_CODE_OPTIONS,
+      limits: true,
+    });
     checkProgram(code, rest.language);
     if (limits !== undefined) checkLimits(limits);
     const call = copyCall({ ...rest, code });
@@ -385,6 +417,7 @@ export class SandboxManager {
 
   /** True when a session of that name has files here. */
   hasSession(key: string): boolean {
+    validateSessionKey(key);
     return this.#store.exists(this.#nameFor(key));
   }
 
@@ -403,6 +436,7 @@ export class SandboxManager {
 
   /** Stops a session's sandbox and forgets what was approved for it; its files stay. */
   async cleanupSession(key: string): Promise<void> {
+    validateSessionKey(key);
     this.#guards.confirmations.forgetSession(key);
     await this.#sandboxes.stop(this.#nameFor(key));
     this.#liveCalls.delete(this.#nameFor(key));
@@ -535,16 +569,6 @@ export class SandboxManager {
   #inSession<Call extends { readonly sessionId?: string | undefined }>(call: Call): Call {
     const { sessionId } = this.#options;
     return sessionId === undefined || call?.sessionId !== undefined ? call : { ...call, sessionId };
-  }
-
-  /** The language of a context. CONTEXT_NOT_FOUND: it was not made, or has gone with its sandbox. */
-  #languageOf(key: string, context: string): string {
-    const found = this.#sandboxes.find(this.#nameFor(key))?.listContexts();
-    const language = found?.find(({ id }) => id === context)?.language;
-    if (language !== undefined) return language;
-    throw new SandboxError("CONTEXT_NOT_FOUND", "This session has no such context", {
-      hint: "It may have gone with a sandbox that was stopped. Create it again.",
-    });
   }
 
   /** The session that a key stands for. */

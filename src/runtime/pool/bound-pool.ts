@@ -8,18 +8,16 @@ import { openPoolSocket, type PoolHome } from "./pool-socket.js";
 
 /** A pool bound to its factory: it can be emptied, and starts again with the next request. */
 export class BoundPool<Item extends PoolItem> {
-  readonly #source: PoolSource<Item>;
-  readonly #settings: PoolSettings;
-  readonly #home: PoolHome | undefined;
   /** Of all that it ever did. */
   readonly #counters = new PoolCounters();
   #pool: Pool<Item>;
   #clearing: Promise<void> | undefined;
 
-  constructor(source: PoolSource<Item>, settings: PoolSettings, home: PoolHome | undefined) {
-    this.#source = source;
-    this.#settings = settings;
-    this.#home = home;
+  constructor(
+    private readonly source: PoolSource<Item>,
+    private readonly settings: PoolSettings,
+    private readonly home: PoolHome | undefined,
+  ) {
     this.#pool = this.#make();
   }
 
@@ -61,11 +59,11 @@ export class BoundPool<Item extends PoolItem> {
     let door: Promise<ControlSocket | undefined> | undefined;
     const began = () => {
       // A pool without a control socket still works.
-      if (this.#home !== undefined)
-        door = openPoolSocket(this.#home, () => pool.status()).catch(() => undefined);
+      if (this.home !== undefined)
+        door = openPoolSocket(this.home, () => pool.status()).catch(() => undefined);
     };
     const over = async () => (await door)?.close();
-    const pool: Pool<Item> = new Pool(this.#source, this.#settings, { began, over }, this.#counters);
+    const pool: Pool<Item> = new Pool(this.source, this.settings, { began, over }, this.#counters);
     return pool;
   }
 }

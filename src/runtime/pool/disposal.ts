@@ -16,15 +16,11 @@ export interface DisposalOptions<Item extends PoolItem> {
 
 /** Removes what the pool has no use for: once each, and until it is gone. */
 export class Disposal<Item extends PoolItem> {
-  readonly #options: DisposalOptions<Item>;
+  constructor(private readonly options: DisposalOptions<Item>) {}
 
-  constructor(options: DisposalOptions<Item>) {
-    this.#options = options;
-  }
-
-  /** The slot is leaving. What is still being made follows when it has been: `destroy`. */
+  /** The slot is leaving. An item that is still being made is destroyed once it is there. */
   begin(slot: Slot<Item>, keepsProcessAlive: boolean): void {
-    const { counters, timeoutMs, overdue } = this.#options;
+    const { counters, timeoutMs, overdue } = this.options;
     slot.overdueTimer = setTimeout(() => {
       slot.isOverdue = true;
       counters.note(tookTooLong("Removing a sandbox", timeoutMs));
@@ -37,7 +33,7 @@ export class Disposal<Item extends PoolItem> {
 
   /** Tries until it is gone: a slot that is given up would be lost, or filled beyond the maximum. */
   async destroy(slot: Slot<Item>, item: Item): Promise<void> {
-    const { counters, gone } = this.#options;
+    const { counters, gone } = this.options;
     for (let attempt = 0; ; attempt += 1) {
       try {
         await Promise.resolve().then(() => item.destroy());

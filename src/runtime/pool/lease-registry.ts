@@ -6,24 +6,23 @@ import type { PoolRequest, Slot } from "./slot.js";
 /** Every lease that was handed out, and who holds what. */
 export class LeaseRegistry<Item extends PoolItem> {
   readonly #releases = new WeakMap<PoolLease<Item>, (options?: ReleaseOptions) => void>();
-  /** Called when the last holder of an item has released it. */
-  readonly #released: (claim: PoolRequest<Item>) => void;
 
-  constructor(released: (claim: PoolRequest<Item>) => void) {
-    this.#released = released;
-  }
+  constructor(
+    /** Called when the last holder of an item has released it. */
+    private readonly released: (request: PoolRequest<Item>) => void,
+  ) {}
 
-  /** One more holder of the claim's item. */
-  issue(claim: PoolRequest<Item>, { item }: Slot<Item>, wasReady: boolean): PoolLease<Item> {
+  /** One more holder of the request's item. */
+  issue(request: PoolRequest<Item>, { item }: Slot<Item>, wasReady: boolean): PoolLease<Item> {
     if (item === undefined) throw new SandboxError("INTERNAL", "The pool has lost an item");
-    claim.leases += 1;
+    request.leases += 1;
     let isHeld = true;
     const release = ({ reusable = true }: ReleaseOptions = {}) => {
       if (!isHeld) return;
       isHeld = false;
-      claim.leases -= 1;
-      if (!reusable) claim.reusable = false;
-      if (claim.leases === 0) this.#released(claim);
+      request.leases -= 1;
+      if (!reusable) request.reusable = false;
+      if (request.leases === 0) this.released(request);
     };
     const lease = { item, wasReady, release: async (options?: ReleaseOptions) => release(options) };
     this.#releases.set(lease, release);

@@ -27,7 +27,7 @@ export class Pool<Item extends PoolItem> {
   readonly #watcher: PoolWatcher;
   readonly #slots = new Slots<Item>();
   readonly #line = new WaitingLine<Item>();
-  readonly #leases = new LeaseRegistry<Item>((claim) => this.#released(claim));
+  readonly #leases = new LeaseRegistry<Item>((request) => this.#released(request));
   readonly #disposal: Disposal<Item>;
   readonly #backoff = new Backoff();
   readonly #counters: PoolCounters;
@@ -74,20 +74,20 @@ export class Pool<Item extends PoolItem> {
   }
 
   /** An item: the session's own, a prepared one, or one made to order. Waits in line, up to the deadline. */
-  async acquire(request: AcquireRequest<Item> = {}): Promise<PoolLease<Item>> {
-    const { sessionId, signal, timeoutMs = this.#settings.acquireTimeoutMs } = request;
+  async acquire(asked: AcquireRequest<Item> = {}): Promise<PoolLease<Item>> {
+    const { sessionId, signal, timeoutMs = this.#settings.acquireTimeoutMs } = asked;
     checkMs("timeoutMs", timeoutMs);
     if (this.#isStopping) throw stopped();
     if (signal?.aborted) throw cancelled(signal.reason);
     this.#begin();
     const known = this.#line.ofSession(sessionId);
     if (known?.slot?.state === "busy") return this.#lease(known, known.slot, true);
-    const claim = known ?? new PoolRequest(request, ++this.#moment);
-    if (known === undefined) this.#line.join(claim);
-    const lease = claim.wait(
+    const request = known ?? new PoolRequest(asked, ++this.#moment);
+    if (known === undefined) this.#line.join(request);
+    const lease = request.wait(
       { signal, timeoutMs },
       () => this.#tooLate(timeoutMs),
-      () => this.#left(claim),
+      () => this.#left(request),
     );
     this.#advance();
     return lease;
@@ -125,7 +125,7 @@ export class Pool<Item extends PoolItem> {
     this.#isStopping = true;
     this.#emptied = createDeferred();
     clearTimeout(this.#alarm);
-    for (const claim of [...this.#line]) this.#fail(claim, stopped());
+    for (const request of [...this.#line]) this.#fail(request, stopped());
     for (const slot of [...this.#slots]) {
       if (slot.state !== "busy") this.#leave(slot);
       slot.overdueTimer?.ref();
@@ -150,24 +150,24 @@ export class Pool<Item extends PoolItem> {
     const onTheirWay = this.#slots.beingPrepared();
     let free = maxInstances - this.#slots.size;
     let soonFree = this.#slots.inState("leaving").filter((slot) => !slot.isOverdue).length;
-    for (const claim of [...this.#line]) {
-      if (claim.slot !== undefined) continue;
-      if (claim.create === undefined) {
+    for (const request of [...this.#line]) {
+      if (request.slot !== undefined) continue;
+      if (request.create === undefined) {
         const ready = idle.shift();
         if (ready !== undefined) {
-          this.#check(claim, ready);
+          this.#check(request, ready);
           continue;
         }
         if (onTheirWay.shift() !== undefined) continue;
       }
       // Its files may not be settled before the session's last item is gone.
-      const hasToWait = claim.create !== undefined && this.#slots.isStillLeaving(claim.sessionId);
+      const hasToWait = request.create !== undefined && this.#slots.isStillLeaving(request.sessionId);
       if (!hasToWait && free > 0) {
         free -= 1;
-        this.#make(claim);
+        this.#make(request);
       } else if (soonFree > 0) {
         soonFree -= 1;
-      } else if (claim.create !== undefined) {
+      } else if (request.create !== undefined) {
         const evicted = idle.shift() ?? onTheirWay.pop();
         if (evicted !== undefined) this.#leave(evicted);
       }
@@ -195,14 +195,14 @@ export class Pool<Item extends PoolItem> {
     this.#alarm = setTimeout(() => this.#advance(), Math.max(1, Math.ceil(Math.min(...times)))).unref();
   }
 
-  #make(claim?: PoolRequest<Item>): void {
-    const order = claim?.create;
+  #make(request?: PoolRequest<Item>): void {
+    const order = request?.create;
     const slot = new Slot<Item>(order !== undefined);
     this.#slots.add(slot);
-    if (claim !== undefined && order !== undefined) {
-      claim.slot = slot;
-      slot.claim = claim;
-      slot.sessionId = claim.sessionId;
+    if (request !== undefined && order !== undefined) {
+      request.slot = slot;
+      slot.request = request;
+      slot.sessionId = request.sessionId;
     }
     const { createTimeoutMs } = this.#settings;
     const { signal } = slot.abandoned;
@@ -232,7 +232,7 @@ export class Pool<Item extends PoolItem> {
     const ended = () => this.#ended(slot);
     item.ended.then(ended, ended);
     if (slot.state === "leaving") void this.#disposal.destroy(slot, item);
-    else if (slot.claim !== undefined) this.#grant(slot.claim, slot);
+    else if (slot.request !== undefined) this.#grant(slot.request, slot);
     else this.#ready(slot, true);
   }
 
@@ -247,8 +247,8 @@ export class Pool<Item extends PoolItem> {
   #makingFailed(slot: Slot<Item>, error: unknown): void {
     this.#counters.note(error);
     this.#backoff.failed(slot.begunAt);
-    const claim = slot.claim ?? this.#whoWaitsFor(slot);
-    if (claim !== undefined) this.#fail(claim, toSandboxError(error, "SANDBOX_START_FAILED"));
+    const request = slot.request ?? this.#whoWaitsFor(slot);
+    if (request !== undefined) this.#fail(request, toSandboxError(error, "SANDBOX_START_FAILED"));
   }
 
   /** The first in line waits for what was begun first, and so on. */
@@ -259,7 +259,7 @@ export class Pool<Item extends PoolItem> {
 
   #ready(slot: Slot<Item>, isFresh: boolean): void {
     slot.state = "idle";
-    slot.claim = undefined;
+    slot.request = undefined;
     slot.sessionId = undefined;
     slot.readyAt = ++this.#moment;
     slot.idleSince = performance.now();
@@ -268,12 +268,12 @@ export class Pool<Item extends PoolItem> {
     slot.isFresh = false;
   }
 
-  #check(claim: PoolRequest<Item>, slot: Slot<Item>): void {
+  #check(request: PoolRequest<Item>, slot: Slot<Item>): void {
     const { item } = slot;
     if (item === undefined) return;
-    if (slot.isFresh) return this.#grant(claim, slot);
-    claim.slot = slot;
-    slot.claim = claim;
+    if (slot.isFresh) return this.#grant(request, slot);
+    request.slot = slot;
+    slot.request = request;
     slot.state = "acquiring";
     withinTime("Checking a sandbox", this.#settings.healthTimeoutMs, () => item.isHealthy()).then(
       (isHealthy) => this.#checked(slot, isHealthy === true ? undefined : unhealthy()),
@@ -288,39 +288,39 @@ export class Pool<Item extends PoolItem> {
       this.#leave(slot);
       return this.#advance();
     }
-    const { claim } = slot;
-    if (claim === undefined) return this.#ready(slot, false);
+    const { request } = slot;
+    if (request === undefined) return this.#ready(slot, false);
     // An earlier request may have lost its item meanwhile.
     const first = [...this.#line].find(
-      (each) => each === claim || (each.slot === undefined && each.create === undefined),
+      (each) => each === request || (each.slot === undefined && each.create === undefined),
     );
-    claim.slot = undefined;
-    this.#grant(first ?? claim, slot);
+    request.slot = undefined;
+    this.#grant(first ?? request, slot);
     this.#advance();
   }
 
-  #grant(claim: PoolRequest<Item>, slot: Slot<Item>): void {
-    this.#line.delete(claim);
-    claim.slot = slot;
-    slot.claim = claim;
-    slot.sessionId = claim.sessionId;
+  #grant(request: PoolRequest<Item>, slot: Slot<Item>): void {
+    this.#line.delete(request);
+    request.slot = slot;
+    slot.request = request;
+    slot.sessionId = request.sessionId;
     slot.state = "busy";
     slot.uses += 1;
     this.#backoff.succeeded();
-    const wasReady = slot.readyAt > 0 && slot.readyAt < claim.askedAt;
-    claim.grant(() => this.#lease(claim, slot, wasReady));
+    const wasReady = slot.readyAt > 0 && slot.readyAt < request.askedAt;
+    request.grant(() => this.#lease(request, slot, wasReady));
   }
 
-  #lease(claim: PoolRequest<Item>, slot: Slot<Item>, wasReady: boolean): PoolLease<Item> {
-    const lease = this.#leases.issue(claim, slot, wasReady);
+  #lease(request: PoolRequest<Item>, slot: Slot<Item>, wasReady: boolean): PoolLease<Item> {
+    const lease = this.#leases.issue(request, slot, wasReady);
     this.#counters[wasReady ? "hits" : "misses"] += 1;
     return lease;
   }
 
-  #released(claim: PoolRequest<Item>): void {
-    const { slot } = claim;
-    if (slot?.item === undefined || slot.claim !== claim || slot.state !== "busy") return;
-    this.#line.forget(claim);
+  #released(request: PoolRequest<Item>): void {
+    const { slot } = request;
+    if (slot?.item === undefined || slot.request !== request || slot.state !== "busy") return;
+    this.#line.forget(request);
     if (!this.#isStopping && slot.mayBeReset(this.#settings)) this.#reset(slot, slot.item);
     else this.#leave(slot);
     this.#advance();
@@ -328,7 +328,7 @@ export class Pool<Item extends PoolItem> {
 
   #reset(slot: Slot<Item>, item: Item): void {
     slot.state = "resetting";
-    slot.claim = undefined;
+    slot.request = undefined;
     withinTime("Resetting a sandbox", this.#settings.resetTimeoutMs, async () => item.reset?.())
       .catch((error: unknown) => this.#counters.note(error))
       .then((isClean) => {
@@ -355,10 +355,10 @@ export class Pool<Item extends PoolItem> {
   /** From here on it has no holder, and counts until it is gone. */
   #leave(slot: Slot<Item>): void {
     if (slot.state === "leaving") return;
-    const { claim } = slot;
-    if (claim !== undefined && slot.state === "busy") this.#line.forget(claim);
-    else if (claim !== undefined) claim.slot = undefined;
-    slot.claim = undefined;
+    const { request } = slot;
+    if (request !== undefined && slot.state === "busy") this.#line.forget(request);
+    else if (request !== undefined) request.slot = undefined;
+    slot.request = undefined;
     slot.state = "leaving";
     this.#disposal.begin(slot, this.#isStopping);
   }
@@ -370,18 +370,18 @@ export class Pool<Item extends PoolItem> {
     this.#advance();
   }
 
-  #fail(claim: PoolRequest<Item>, error: SandboxError): void {
-    this.#line.forget(claim);
-    claim.fail(error);
+  #fail(request: PoolRequest<Item>, error: SandboxError): void {
+    this.#line.forget(request);
+    request.fail(error);
   }
 
-  /** A caller has given up; the last one takes the claim along. */
-  #left(claim: PoolRequest<Item>): void {
-    if (claim.waiting > 0) return;
-    this.#line.forget(claim);
-    const { slot } = claim;
+  /** A caller has given up; the last one takes the request along. */
+  #left(request: PoolRequest<Item>): void {
+    if (request.waiting > 0) return;
+    this.#line.forget(request);
+    const { slot } = request;
     if (slot !== undefined) {
-      slot.claim = undefined;
+      slot.request = undefined;
       if (slot.isMadeToOrder) this.#leave(slot);
     }
     this.#advance();

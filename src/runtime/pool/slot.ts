@@ -11,7 +11,7 @@ export class Slot<Item extends PoolItem> {
   /** Undefined: not made yet. */
   item: Item | undefined;
   /** The request that holds it, or for which it is made or checked. */
-  claim: PoolRequest<Item> | undefined;
+  request: PoolRequest<Item> | undefined;
   /** The session that had it last. */
   sessionId: string | undefined;
   uses = 0;
@@ -44,7 +44,7 @@ export class Slot<Item extends PoolItem> {
 
   /** What is released can be made as good as new, and is worth it. */
   mayBeReset({ maxUses, maxAgeMs }: Pick<PoolSettings, "maxUses" | "maxAgeMs">): boolean {
-    if (this.isMadeToOrder || this.claim?.reusable !== true) return false;
+    if (this.isMadeToOrder || this.request?.reusable !== true) return false;
     return this.item?.reset !== undefined && this.uses <= maxUses && this.ageMs < maxAgeMs;
   }
 
@@ -130,7 +130,7 @@ export class PoolRequest<Item extends PoolItem> {
 
   constructor(
     { sessionId, create }: AcquireRequest<Item>,
-    /** A number that grows with every claim and every item that becomes ready. */
+    /** A number that grows with every request and every item that becomes ready. */
     readonly askedAt: number,
   ) {
     this.sessionId = sessionId;

@@ -9,25 +9,26 @@ export class WaitingLine<Item extends PoolItem> extends Set<PoolRequest<Item>> {
     return sessionId === undefined ? undefined : this.#sessions.get(sessionId);
   }
 
-  join(claim: PoolRequest<Item>): void {
-    this.add(claim);
-    if (claim.sessionId !== undefined) this.#sessions.set(claim.sessionId, claim);
+  join(request: PoolRequest<Item>): void {
+    this.add(request);
+    if (request.sessionId !== undefined) this.#sessions.set(request.sessionId, request);
   }
 
   /** It waits no more, and is no session's. */
-  forget(claim: PoolRequest<Item>): void {
-    this.delete(claim);
-    const { sessionId } = claim;
-    if (sessionId !== undefined && this.#sessions.get(sessionId) === claim) this.#sessions.delete(sessionId);
+  forget(request: PoolRequest<Item>): void {
+    this.delete(request);
+    const { sessionId } = request;
+    if (sessionId !== undefined && this.#sessions.get(sessionId) === request)
+      this.#sessions.delete(sessionId);
   }
 
   /** Requests that take any prepared item, and have none on its way. */
   takers(): PoolRequest<Item>[] {
-    return [...this].filter((claim) => claim.slot === undefined && claim.create === undefined);
+    return [...this].filter((request) => request.slot === undefined && request.create === undefined);
   }
 
   /** How many callers that are. */
   get callers(): number {
-    return [...this].reduce((sum, claim) => sum + claim.waiting, 0);
+    return [...this].reduce((sum, request) => sum + request.waiting, 0);
   }
 }

@@ -20,7 +20,6 @@ export function violation(what: string): SandboxError {
  * than one header and one small control payload, whatever the guest sends.
  */
 export class FrameDecoder {
-  readonly #sink: FrameSink;
   readonly #header = Buffer.alloc(HEADER_BYTES);
   readonly #control = Buffer.alloc(2048);
   #headerUsed = 0;
@@ -29,9 +28,7 @@ export class FrameDecoder {
   #id = 0;
   #left = -1;
 
-  constructor(sink: FrameSink) {
-    this.#sink = sink;
-  }
+  constructor(private readonly sink: FrameSink) {}
 
   /** Throws WIRE_VIOLATION; the caller must not push again afterwards. */
   push(chunk: Buffer): void {
@@ -69,7 +66,7 @@ export class FrameDecoder {
     this.#left -= take;
     const done = this.#left === 0;
     if (done) this.#left = -1;
-    this.#sink.data(this.#type, this.#id, chunk.subarray(at, at + take));
+    this.sink.data(this.#type, this.#id, chunk.subarray(at, at + take));
     return at + take;
   }
 
@@ -85,7 +82,7 @@ export class FrameDecoder {
   #finish(): void {
     this.#left = -1;
     if (!isOutput(this.#type))
-      this.#sink.control(this.#type, this.#id, this.#control.subarray(0, this.#controlUsed));
+      this.sink.control(this.#type, this.#id, this.#control.subarray(0, this.#controlUsed));
   }
 }
 

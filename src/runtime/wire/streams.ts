@@ -12,11 +12,8 @@ const SOCKET_BYTES = INPUT_WINDOW_BYTES;
 export class OutputWindow {
   #allowed = OUTPUT_WINDOW_BYTES;
   #consumed = 0;
-  readonly #grant: (bytes: number) => void;
 
-  constructor(grant: (bytes: number) => void) {
-    this.#grant = grant;
-  }
+  constructor(private readonly grant: (bytes: number) => void) {}
 
   received(bytes: number): void {
     this.#allowed -= bytes;
@@ -30,7 +27,7 @@ export class OutputWindow {
     const bytes = this.#consumed;
     this.#consumed = 0;
     this.#allowed += bytes;
-    this.#grant(bytes);
+    this.grant(bytes);
   }
 }
 
@@ -91,11 +88,8 @@ export function sendUncopied(toGuest: Writable, id: number, piece: Uint8Array, t
 export class InputSender {
   #room = INPUT_WINDOW_BYTES;
   #waiting: (() => void) | undefined;
-  readonly #send: Send;
 
-  constructor(send: Send) {
-    this.#send = send;
-  }
+  constructor(private readonly send: Send) {}
 
   roomGranted(bytes: number): void {
     this.#room += bytes;
@@ -119,7 +113,7 @@ export class InputSender {
         const piece = rest.subarray(0, Math.min(rest.length, this.#room, WRITE_BYTES));
         rest = rest.subarray(piece.length);
         this.#room -= piece.length;
-        this.#send(piece, at === last && rest.length === 0 ? done : () => undefined);
+        this.send(piece, at === last && rest.length === 0 ? done : () => undefined);
       }
     }
   }

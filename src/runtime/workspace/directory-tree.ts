@@ -9,7 +9,7 @@ import { removeTree } from "./remove-tree.js";
 import { TimeSlice } from "./time-slice.js";
 import type { Tree, TreeNode, WorkspaceTree } from "./workspace-tree.js";
 
-/** What is not there any more, or not what it was: the program inside is at work, and the next look tells. */
+/** Errors of entries that a program inside changes meanwhile: the next listing has them. */
 const PASSED_OVER: ReadonlySet<string | undefined> = new Set([
   "FILE_NOT_FOUND",
   "FILE_EXISTS",
@@ -19,11 +19,9 @@ const PASSED_OVER: ReadonlySet<string | undefined> = new Set([
 
 /** All of a workspace that is a directory of this host. */
 export class DirectoryTree implements WorkspaceTree {
-  readonly #workspace: WorkspaceHandle;
   readonly #host: HostTree;
 
-  constructor(workspace: WorkspaceHandle) {
-    this.#workspace = workspace;
+  constructor(private readonly workspace: WorkspaceHandle) {
     this.#host = new HostTree(workspace);
   }
 
@@ -61,7 +59,7 @@ export class DirectoryTree implements WorkspaceTree {
   async removeTrees(paths: readonly string[]): Promise<void> {
     for (const path of paths) {
       try {
-        await withParent(this.#workspace.descriptor, parseInnerPath(path), (fd, leaf) =>
+        await withParent(this.workspace.descriptor, parseInnerPath(path), (fd, leaf) =>
           removeTree(fd, leaf, { shownAs: path }),
         );
       } catch (error) {

@@ -35,11 +35,7 @@ import { TREE_MAX_DEPTH, type Tree, type TreeNode, type TreeProblem } from "./wo
 
 /** A session's files on this host, walked from open directories: no link in it is ever followed. */
 export class HostTree {
-  readonly #workspace: WorkspaceHandle;
-
-  constructor(workspace: WorkspaceHandle) {
-    this.#workspace = workspace;
-  }
+  constructor(private readonly workspace: WorkspaceHandle) {}
 
   /** Looks through a directory at a time; others get their turn in between. */
   async look(maxEntries: number): Promise<Tree> {
@@ -84,7 +80,7 @@ export class HostTree {
 
   /** What stands at the path now. */
   at(path: string): TreeNode | undefined {
-    return withParent(this.#workspace.descriptor, parseInnerPath(path), (fd, leaf) => {
+    return withParent(this.workspace.descriptor, parseInnerPath(path), (fd, leaf) => {
       const prefix = path.slice(0, path.length - leaf.length);
       return describe(beneath(fd, leaf), byteNameOf(leaf), prefix, []);
     });
@@ -104,7 +100,7 @@ export class HostTree {
   /** A file that takes its place only when it is whole. */
   write(path: string, mode: number): IncomingFile {
     const { components } = parseInnerPath(path);
-    const { descriptor, owner } = this.#workspace;
+    const { descriptor, owner } = this.workspace;
     const above = makeDirectories(descriptor, components.slice(0, -1), owner);
     try {
       return new IncomingFile(duplicateDirectory(above), components.at(-1)!, mode, owner, path);
@@ -117,13 +113,13 @@ export class HostTree {
 
   /** Not the directory's mode: that comes when everything is in it. */
   makeDirectory(path: string): void {
-    const { descriptor, owner } = this.#workspace;
+    const { descriptor, owner } = this.workspace;
     closeSync(makeDirectories(descriptor, parseInnerPath(path).components, owner));
   }
 
   /** The target is bytes that are never followed here. */
   link(path: string, target: string): void {
-    const { owner, descriptor } = this.#workspace;
+    const { owner, descriptor } = this.workspace;
     const above = makeDirectories(descriptor, parseInnerPath(path).components.slice(0, -1), owner);
     if (above !== descriptor) closeSync(above);
     this.#inParent(path, (handle) => {
@@ -161,16 +157,16 @@ export class HostTree {
   }
 
   #openFile(path: string): number {
-    const { descriptor, owner } = this.#workspace;
+    const { descriptor, owner } = this.workspace;
     return openRegularFile(descriptor, parseInnerPath(path), owner).fd;
   }
 
   #inParent(path: string, action: (handle: string) => void): void {
-    withParent(this.#workspace.descriptor, parseInnerPath(path), (fd, leaf) => action(beneath(fd, leaf)));
+    withParent(this.workspace.descriptor, parseInnerPath(path), (fd, leaf) => action(beneath(fd, leaf)));
   }
 
   #enter(path: string): number | undefined {
-    const { descriptor } = this.#workspace;
+    const { descriptor } = this.workspace;
     if (path === "") return duplicateDirectory(descriptor);
     try {
       return openDirectory(descriptor, path.split("/"));
@@ -187,23 +183,19 @@ export class IncomingFile {
   received = 0;
   /** How much of the budget it holds. */
   reserved = 0;
-  readonly #directoryFd: number;
-  readonly #leaf: string;
   readonly #pending: PendingFile;
   readonly #content: SparseWriter;
   #open = true;
 
   /** Takes the directory's descriptor over. */
   constructor(
-    directoryFd: number,
-    leaf: string,
+    private readonly directoryFd: number,
+    private readonly leaf: string,
     mode: number,
     owner: WorkspaceHandle["owner"],
     path: string,
   ) {
     this.path = path;
-    this.#directoryFd = directoryFd;
-    this.#leaf = leaf;
     try {
       this.#pending = new PendingFile(directoryFd, mode, owner);
       this.#content = new SparseWriter(this.#pending.fd);
@@ -224,12 +216,12 @@ export class IncomingFile {
     try {
       this.#content.finish();
       if (mtimeNs !== undefined) futimesSync(this.#pending.fd, seconds(mtimeNs), seconds(mtimeNs));
-      this.#pending.commit(this.#leaf, false);
+      this.#pending.commit(this.leaf, false);
     } catch (error) {
       this.#pending.discard();
       throw fileError(error, this.path);
     } finally {
-      closeSync(this.#directoryFd);
+      closeSync(this.directoryFd);
     }
   }
 
@@ -237,7 +229,7 @@ export class IncomingFile {
     if (!this.#open) return;
     this.#open = false;
     this.#pending.discard();
-    closeSync(this.#directoryFd);
+    closeSync(this.directoryFd);
   }
 }
 

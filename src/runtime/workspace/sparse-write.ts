@@ -7,13 +7,10 @@ const ZEROS = Buffer.alloc(64 * 1024);
 
 /** Writes a file from its beginning to its end, and leaves holes where whole blocks are zero: they take no room. */
 export class SparseWriter {
-  readonly #fd: number;
   #length = 0;
   #endsInHole = false;
 
-  constructor(fd: number) {
-    this.#fd = fd;
-  }
+  constructor(private readonly fd: number) {}
 
   async take(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += ZEROS.length) {
@@ -22,7 +19,7 @@ export class SparseWriter {
         piece.length >= BLOCK_BYTES && ZEROS.compare(piece, 0, piece.length, 0, piece.length) === 0;
       for (let done = 0; !this.#endsInHole && done < piece.length; ) {
         const position = this.#length + done;
-        const { bytesWritten } = await writeAsync(this.#fd, piece, done, piece.length - done, position);
+        const { bytesWritten } = await writeAsync(this.fd, piece, done, piece.length - done, position);
         done += bytesWritten;
       }
       this.#length += piece.length;
@@ -31,6 +28,6 @@ export class SparseWriter {
 
   /** Gives the file its length, should it end in a hole. */
   finish(): void {
-    if (this.#endsInHole) ftruncateSync(this.#fd, this.#length);
+    if (this.#endsInHole) ftruncateSync(this.fd, this.#length);
   }
 }

@@ -48,8 +48,6 @@ const LOOK_MS = 500;
  */
 export class ApprovalService implements ConfirmationService {
   readonly name = "approvals";
-  readonly #store: Store;
-  readonly #server: string;
   readonly #waiters = new Map<string, Waiter>();
   readonly #watchers: ApprovalWatchers;
   /** Characters that wait, by org. */
@@ -59,16 +57,17 @@ export class ApprovalService implements ConfirmationService {
   #timer: NodeJS.Timeout | undefined;
   #isStopping = false;
 
-  constructor(store: Store, server: string) {
-    this.#store = store;
-    this.#server = server;
+  constructor(
+    private readonly store: Store,
+    private readonly server: string,
+  ) {
     this.#watchers = new ApprovalWatchers(store);
   }
 
   async confirm(asking: ConfirmationRequest, options: ConfirmOptions): Promise<ConfirmationAnswer> {
     const { orgId: org, sessionId: uid } = asking;
     if (this.#isStopping) return STOPPING;
-    const { name: sessionId = uid } = (await this.#store.sessions.getById(org, uid)) ?? {};
+    const { name: sessionId = uid } = (await this.store.sessions.getById(org, uid)) ?? {};
     const request = { ...asking, sessionId };
     const asked = toJson(request);
     const size = JSON.stringify(asked).length;
@@ -90,9 +89,9 @@ export class ApprovalService implements ConfirmationService {
     uid: string,
   ): Promise<ConfirmationAnswer> {
     const { id, orgId: org } = request;
-    const approval = await this.#store.approvals.add(org, {
+    const approval = await this.store.approvals.add(org, {
       id,
-      server: this.#server,
+      server: this.server,
       request: asked,
       expiresAt: request.expiresAt.getTime(),
       ...(uid !== "" && { session: uid }),
@@ -113,7 +112,7 @@ export class ApprovalService implements ConfirmationService {
     } catch (error) {
       // It timed out, or was cancelled. A decision that came first stays.
       const decision = Date.now() >= approval.expiresAt ? "expired" : "cancelled";
-      const decided = await this.#store.approvals.decide(org, id, { decision });
+      const decided = await this.store.approvals.decide(org, id, { decision });
       if (decided?.accepted === true) this.#watchers.decided(decided.approval);
       throw error;
     } finally {
@@ -139,7 +138,7 @@ export class ApprovalService implements ConfirmationService {
     // The clock stops while a decision is being stored.
     const goOn = own?.stopClock?.();
     try {
-      const decided = await this.#store.approvals.decide(org, id, { ...decisionOf(answer), by });
+      const decided = await this.store.approvals.decide(org, id, { ...decisionOf(answer), by });
       if (decided?.accepted === true) {
         own?.resolve({ ...answer, by });
         this.#watchers.decided(decided.approval);
@@ -151,7 +150,7 @@ export class ApprovalService implements ConfirmationService {
   }
 
   listPending(org: string): Promise<readonly ApprovalRecord[]> {
-    return this.#store.approvals.listPending(org);
+    return this.store.approvals.listPending(org);
   }
 
   /** Reports every request and decision from now on, at any server, until the returned function is called. */
@@ -163,8 +162,8 @@ export class ApprovalService implements ConfirmationService {
   async stop(note: (approval: ApprovalRecord) => Promise<void>): Promise<void> {
     this.#isStopping = true;
     // Recorded first: if the server is killed in between, the next start records it again, instead of never.
-    await Promise.all((await this.#store.approvals.listUndecidedOf(this.#server)).map(note));
-    for (const approval of await this.#store.approvals.rejectAllOf(this.#server)) {
+    await Promise.all((await this.store.approvals.listUndecidedOf(this.server)).map(note));
+    for (const approval of await this.store.approvals.rejectAllOf(this.server)) {
       this.#waiters.get(approval.id)?.resolve(STOPPING);
       this.#watchers.decided(approval);
     }
@@ -191,10 +190,10 @@ export class ApprovalService implements ConfirmationService {
 
   /** With PostgreSQL, another server may have stored the decision. */
   #lookElsewhere(): void {
-    if (this.#store.kind !== "postgres" || this.#timer !== undefined || this.#isStopping) return;
+    if (this.store.kind !== "postgres" || this.#timer !== undefined || this.#isStopping) return;
     this.#timer = setTimeout(async () => {
-      const decided = await this.#store.approvals
-        .listDecided(this.#server, [...this.#waiters.keys()])
+      const decided = await this.store.approvals
+        .listDecided(this.server, [...this.#waiters.keys()])
         // The next look tries again; the request has its own timeout.
         .catch(() => []);
       for (const approval of decided) {

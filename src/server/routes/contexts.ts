@@ -1,13 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { workValue } from "../../core/manager/index.js";
-import { SandboxError } from "../../kit/errors.js";
-import {
-  type Checkpoint,
-  type CodeContext,
-  DEFAULT_LANGUAGE,
-  type RunningSandbox,
-} from "../../runtime/sandbox/index.js";
+import { type ContextInfo, HandleContext, HandleContexts } from "../../core/manager/index.js";
+import { type Checkpoint, DEFAULT_LANGUAGE } from "../../runtime/sandbox/index.js";
 import { contextExecuteBody, plainJson, runExecution } from "../executions/index.js";
 import type { App } from "../http/index.js";
 import { context, EVENTS, executionResult, replies, sessionParams } from "../http/index.js";
@@ -25,28 +19,17 @@ const ok = z.object({ ok: z.literal(true) });
 export function addContextRoutes(app: App, services: Services): void {
   const { manager } = services;
 
-  /** Does something with the sandbox of a session, past none of the steps of a call. */
-  const withSandbox = async <T>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    summary: string,
-    work: (sandbox: RunningSandbox) => Promise<T>,
-  ): Promise<T> =>
-    inSession(services, request, reply, async ({ session, caller, signal }) => {
-      // A sandbox that would have to start for this has no contexts.
-      if (!manager.isRunning(session.id)) throw noContext();
-      const call = { ...caller, signal, tool: "code_run", summary, paths: [], work };
-      return workValue(await manager.useSandbox(call));
-    });
   const withContext = async <T>(
     request: FastifyRequest,
     reply: FastifyReply,
-    what: string,
-    work: (found: CodeContext) => Promise<T>,
-  ): Promise<T> => {
-    const { id } = request.params as { readonly id: string };
-    return withSandbox(request, reply, `${what} ${id}`, (sandbox) => work(sandbox.context(id)));
-  };
+    work: (found: HandleContext) => Promise<T>,
+  ): Promise<T> =>
+    inSession(services, request, reply, async ({ session, caller, signal }) => {
+      const { id } = request.params as { readonly id: string };
+      // A sandbox that would have to start for this has no contexts.
+      manager.findContext(session.id, id);
+      return work(new HandleContext(manager, { ...caller, signal }, id));
+    });
 
   app.post(
     "/v1/sessions/:sessionId/contexts",
@@ -64,11 +47,7 @@ export function addContextRoutes(app: App, services: Services): void {
     },
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
-        const { id, language } = request.body;
-        const call = { ...caller, signal, tool: "code_run", language, paths: [] };
-        const summary = `make a context for ${language}`;
-        const work = (sandbox: RunningSandbox) => sandbox.createContext({ language, id });
-        const made = workValue(await manager.useSandbox({ ...call, summary, work }));
+        const made = await new HandleContexts(manager, { ...caller, signal }).createInfo(request.body);
         return reply.code(201).send(toReply(made));
       }),
   );
@@ -82,9 +61,9 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      inSession(services, request, reply, async ({ session }) => {
+      inSession(services, request, reply, async ({ session, caller, signal }) => {
         if (!manager.isRunning(session.id)) return { items: [] };
-        return { items: (await manager.startSandbox(session.id)).listContexts().map(toReply) };
+        return { items: (await new HandleContexts(manager, { ...caller, signal }).list()).map(toReply) };
       }),
   );
 
@@ -103,7 +82,7 @@ export function addContextRoutes(app: App, services: Services): void {
     async (request, reply) => {
       const { id, sessionId } = request.params;
       const session = await services.sessions.find(request.key.org, sessionId);
-      const { language } = await withFound(manager, session.id, id);
+      const { language } = manager.findContext(session.id, id);
       const body = { language, ...request.body, context: id };
       return (await runExecution(services, request, reply, session, body)) ?? reply;
     },
@@ -119,9 +98,7 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      withContext(request, reply, "interrupt the context", async (found) => ({
-        interrupted: found.interrupt(),
-      })),
+      withContext(request, reply, async (found) => ({ interrupted: await found.interrupt() })),
   );
 
   app.post(
@@ -134,10 +111,7 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      withContext(request, reply, "restart the context", async (found) => {
-        await found.restart();
-        return toReply(found);
-      }),
+      withContext(request, reply, async (found) => toReply(await found.restartInfo())),
   );
 
   app.post(
@@ -154,9 +128,7 @@ export function addContextRoutes(app: App, services: Services): void {
     },
     async (request, reply) => {
       const { files } = request.body;
-      const saved = await withContext(request, reply, "save the context", (found) =>
-        found.checkpoint({ files }),
-      );
+      const saved = await withContext(request, reply, (found) => found.checkpoint({ files }));
       return reply.code(201).send(toCheckpoint(saved));
     },
   );
@@ -172,10 +144,9 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      withContext(request, reply, "roll back the context", async (found) => {
-        await found.rollback(request.body.checkpoint);
-        return toReply(found);
-      }),
+      withContext(request, reply, async (found) =>
+        toReply(await found.rollbackInfo(request.body.checkpoint)),
+      ),
   );
 
   app.post(
@@ -188,7 +159,7 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) => {
-      const forked = await withContext(request, reply, "fork the context", (found) => found.fork());
+      const forked = await withContext(request, reply, (found) => found.forkInfo());
       return reply.code(201).send(toReply(forked));
     },
   );
@@ -197,19 +168,14 @@ export function addContextRoutes(app: App, services: Services): void {
     "/v1/sessions/:sessionId/contexts/:id",
     { schema: { summary: "End a context.", params: contextParams, response: replies(ok) } },
     async (request, reply) =>
-      withContext(request, reply, "end the context", async (found) => {
-        await found.close();
+      withContext(request, reply, async (found) => {
+        await found.delete();
         return { ok: true } as const;
       }),
   );
 }
 
-async function withFound(manager: Services["manager"], session: string, id: string): Promise<CodeContext> {
-  if (!manager.isRunning(session)) throw noContext();
-  return (await manager.startSandbox(session)).context(id);
-}
-
-function toReply(found: CodeContext): z.output<typeof context> {
+function toReply(found: ContextInfo): z.output<typeof context> {
   const { id, language, state, ending, createdAt, executionCount, checkpoints } = found;
   return {
     id,
@@ -224,10 +190,4 @@ function toReply(found: CodeContext): z.output<typeof context> {
 
 function toCheckpoint({ id, createdAt, snapshotId }: Checkpoint) {
   return { id, createdAt: createdAt.toISOString(), ...(snapshotId !== undefined && { snapshotId }) };
-}
-
-function noContext(): SandboxError {
-  return new SandboxError("CONTEXT_NOT_FOUND", "This session has no such context", {
-    hint: "It may have gone with a sandbox that was stopped. Create it again.",
-  });
 }

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { HandleFiles, workValue } from "../../core/manager/index.js";
+import { HandleFiles } from "../../core/manager/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { Entry } from "../../runtime/workspace/index.js";
-import { parseInnerPath, parseRelativePath } from "../../runtime/workspace/index.js";
+import { parseInnerPath } from "../../runtime/workspace/index.js";
 import type { App } from "../http/index.js";
 import {
   acceptStreams,
@@ -57,19 +57,8 @@ export function addFileRoutes(app: App, services: Services): void {
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
         const { query } = request;
-        const directory = parseRelativePath(query.path).text || ".";
-        const listed = await manager.useFiles({
-          ...caller,
-          signal,
-          tool: "file_list",
-          summary: `list ${directory}`,
-          paths: [{ path: directory, access: "read" }],
-          work: async ({ files, maySee }) => {
-            const found = await files.scan(directory, { recursive: query.recursive === "true" });
-            return { ...found, entries: found.entries.filter((entry) => maySee(entry.path)) };
-          },
-        });
-        const { entries, truncated } = workValue(listed);
+        const files = new HandleFiles(manager, { ...caller, signal });
+        const { entries, truncated } = await files.scan(query.path, query.recursive === "true");
         return { ...toPage(entries, query), ...(truncated && { truncated }) };
       }),
   );
@@ -80,20 +69,12 @@ export function addFileRoutes(app: App, services: Services): void {
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
         const file = pathOf(request);
-        return orCutOff(request, reply, signal, async () => {
-          const result = await manager.useFiles({
-            ...caller,
-            signal,
-            tool: "file_read",
-            summary: `read ${file}`,
-            paths: [{ path: file, access: "read" }],
-            work: async ({ files }) => {
-              const stream = await files.readStream(file);
-              await sendStream(reply, stream, { type: BYTES, name: file.split("/").at(-1)!, signal });
-            },
-          });
-          workValue(result);
-        });
+        const files = new HandleFiles(manager, { ...caller, signal });
+        return orCutOff(request, reply, signal, () =>
+          files.readInto(file, (content) =>
+            sendStream(reply, content, { type: BYTES, name: file.split("/").at(-1)!, signal }),
+          ),
+        );
       }),
   );
 

@@ -52,7 +52,8 @@ export function addProcessRoutes(app: App, services: Services): void {
     {
       bodyLimit: liveCallBodyLimit(config),
       schema: {
-        summary: "Start a program or a command that goes on. The session is made if there is none.",
+        summary:
+          "Start a program or a command that runs in the background. The session is made if there is none.",
         description:
           "Answers when it has started. A client that disconnects does not end it, not even while it waits for approval.",
         params: sessionParams,
@@ -239,8 +240,8 @@ function toListed(process: ServerProcess): z.output<typeof serverProcess> {
 const PAGE_BYTES = 64 * 1024;
 
 /**
- * Sends what a process prints, from a position on, until it has ended. The id of each event is the position after it: who comes
- * back with that goes on there. Who reads so slowly that something is gone by then is told how much.
+ * Sends what a process prints, from a position on, until it has ended. The id of each event is the position after it, from
+ * which a client that reconnects continues. A client that reads too slowly is told how many bytes it missed.
  */
 async function followLog(
   { log }: ServerProcess,

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { HandleSnapshots, toSnapshot, workValue } from "../../core/manager/index.js";
-import type { RunningSandbox } from "../../runtime/sandbox/index.js";
+import { HandleSnapshots, toSnapshot } from "../../core/manager/index.js";
 import type { SnapshotInfo } from "../../runtime/workspace/index.js";
 import type { App } from "../http/index.js";
 import {
@@ -25,11 +24,10 @@ import type { Json, SessionRecord, SnapshotRecord } from "../store/index.js";
 import { toSessionReply } from "./sessions.js";
 
 const TAR = "application/x-tar";
-/** So long a fork that a kill broke off has its name: it has not all of its files. */
+/** A fork that was interrupted keeps its name this long. */
 const FORKING_MS = 15 * 60_000;
 const snapshotParams = sessionParams.extend({ id: z.string().min(1).max(200) });
 const snapshotName = z.string().min(1).max(200);
-const EVERYTHING = { path: ".", access: "read" } as const;
 
 /** A session's files as they were: taken, brought back, carried elsewhere. */
 export function addSnapshotRoutes(app: App, services: Services): void {
@@ -137,21 +135,12 @@ export function addSnapshotRoutes(app: App, services: Services): void {
     async (request, reply) =>
       inSession(services, request, reply, async ({ caller, signal }) => {
         const { id } = request.params;
-        return orCutOff(request, reply, signal, async () => {
-          const result = await manager.useSandbox({
-            ...caller,
-            signal,
-            tool: "file_read",
-            summary: `export the snapshot ${id}`,
-            touchesAllFiles: true,
-            paths: [EVERYTHING],
-            work: async (sandbox: RunningSandbox) => {
-              const stream = await sandbox.exportSnapshot(id);
-              await sendStream(reply, stream, { type: TAR, name: `${id}.tar`, signal });
-            },
-          });
-          workValue(result);
-        });
+        const snapshots = new HandleSnapshots(manager, { ...caller, signal });
+        return orCutOff(request, reply, signal, () =>
+          snapshots.exportInto(id, (archive) =>
+            sendStream(reply, archive, { type: TAR, name: `${id}.tar`, signal }),
+          ),
+        );
       }),
   );
 
@@ -205,18 +194,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
           ttlMs: FORKING_MS,
         });
         try {
-          const result = await manager.useSandbox({
-            ...caller,
-            signal,
-            tool: "file_read",
-            summary: "fork the session",
-            touchesAllFiles: true,
-            paths: [EVERYTHING],
-            work: async (sandbox: RunningSandbox) => {
-              await sandbox.fork(made.id, { signal, ...(snapshotId !== undefined && { snapshotId }) });
-            },
-          });
-          workValue(result);
+          await new HandleSnapshots(manager, { ...caller, signal }).fork(made.id, snapshotId);
           const whole = await sessions.renew(session.org, made.name, lifeMs);
           return await reply.code(201).send(toSessionReply(whole));
         } catch (error) {

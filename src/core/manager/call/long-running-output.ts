@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { CommandControls, ExecutionSink } from "../../../runtime/sandbox/index.js";
+import type { CommandControls, ExecutionSink, PrintedOutput } from "../../../runtime/sandbox/index.js";
 
 /** How much may be unread before the program is held back: bytes of a terminal, pieces of a process. */
 const SCREEN_BYTES = 1024 * 1024;
@@ -46,6 +46,10 @@ export class LongRunningOutput implements ExecutionSink {
   output(type: "stdout" | "stderr", data: Buffer): boolean {
     if (this.signal.aborted || this.reader.destroyed) return true;
     return this.reader.push(this.kind === "screen" ? data : ({ type, data } satisfies OutputPiece));
+  }
+
+  printed(): PrintedOutput {
+    return { stdout: "", stderr: "" };
   }
 
   /** Nothing more comes. */

@@ -44,7 +44,6 @@ interface Source {
  * the rest comes from the same open file, whatever stands at its path by then.
  */
 export class StreamedInput {
-  readonly #given: HostFile | Readable;
   #source: Source | undefined;
   #head: Buffer | undefined;
   /** The head was the whole file; what is added later was not decided about, and is not read. */
@@ -52,8 +51,7 @@ export class StreamedInput {
   #isGiven = false;
   #hash: string | undefined;
 
-  constructor(given: HostFile | Readable) {
-    this.#given = given;
+  constructor(private readonly given: HostFile | Readable) {
     // It may fail before it is read.
     if (!(given instanceof HostFile)) given.on("error", () => undefined);
   }
@@ -76,7 +74,7 @@ export class StreamedInput {
   /** Opens it and reads its head. */
   async look(signal: AbortSignal | undefined): Promise<void> {
     if (this.#head !== undefined) return;
-    this.#source = this.#given instanceof HostFile ? await openFile(this.#given) : openStream(this.#given);
+    this.#source = this.given instanceof HostFile ? await openFile(this.given) : openStream(this.given);
     const pieces: Buffer[] = [];
     for (let length = 0; length < HEAD_BYTES; ) {
       const piece = await abortable(this.#source.next(), signal);
@@ -108,7 +106,7 @@ export class StreamedInput {
 
   close(): void {
     if (this.#source !== undefined) this.#source.close();
-    else if (!(this.#given instanceof HostFile)) this.#given.destroy();
+    else if (!(this.given instanceof HostFile)) this.given.destroy();
   }
 }
 

@@ -6,7 +6,9 @@ export function invalid(message: string, hint: string): SandboxError {
 }
 
 /** A text for a shell, or a list without one, as a tool call has it. */
-export function commandOf(command: unknown): { readonly command: string } | { readonly argv: readonly string[] } {
+export function commandOf(
+  command: unknown,
+): { readonly command: string } | { readonly argv: readonly string[] } {
   if (typeof command === "string") return { command };
   if (Array.isArray(command) && command.every((each) => typeof each === "string") && command[0])
     return { argv: command };

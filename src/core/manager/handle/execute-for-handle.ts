@@ -28,12 +28,16 @@ export function executeForHandle(
   return new Execution<ToolResult, ResultEvent>(async (sink) => {
     ended.throwIfAborted();
     const call = ordered();
-    const signal = call.signal instanceof AbortSignal ? eitherSignal(call.signal, ended) : (call.signal ?? ended);
+    const signal =
+      call.signal instanceof AbortSignal ? eitherSignal(call.signal, ended) : (call.signal ?? ended);
     const cancelled = (cause?: unknown) => {
       if (ended.aborted) return ended.reason as SandboxError;
-      if (call.signal?.aborted === true) return new SandboxError("CANCELLED", "The call was cancelled", { cause });
+      if (call.signal?.aborted === true)
+        return new SandboxError("CANCELLED", "The call was cancelled", { cause });
       if (sink.signal.aborted)
-        return new SandboxError("CANCELLED", "The loop over its events was left early, which ended it", { cause });
+        return new SandboxError("CANCELLED", "The loop over its events was left early, which ended it", {
+          cause,
+        });
       return undefined;
     };
     const result = await runToolCall({ ...call, signal }, guards, sink).catch((error: unknown) => {

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import type { SandboxSessionFiles, SessionFile } from "@skerry/client";
 import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { parseInnerPath, parseRelativePath } from "../../../runtime/workspace/index.js";
+import { type Entry, parseInnerPath, parseRelativePath } from "../../../runtime/workspace/index.js";
 import { allFilesAt } from "../call/all-files-at.js";
 import type { TouchedPath } from "../call/call-kind.js";
 import { type FileCall, workValue } from "../call/file-call.js";
@@ -23,26 +23,31 @@ export class HandleFiles implements SandboxSessionFiles {
     this.#caller = caller;
   }
 
-  async *list(
-    directory = ".",
-    options: { readonly recursive?: boolean } = {},
-  ): AsyncGenerator<SessionFile> {
+  async *list(directory = ".", options: { readonly recursive?: boolean } = {}): AsyncGenerator<SessionFile> {
     const { recursive = false } = checkOptions(options, { recursive: true });
-    const path = parseRelativePath(workspacePath(directory) || ".").text || ".";
-    const { entries, truncated } = await this.#use({
-      tool: "file_list",
-      summary: `list ${path}`,
-      paths: [reads(path)],
-      work: async ({ files, maySee }) => {
-        const found = await files.scan(path, { recursive });
-        return { ...found, entries: found.entries.filter((entry) => maySee(entry.path)) };
-      },
-    });
+    const { entries, truncated } = await this.scan(directory, recursive);
     for (const { modifiedMs, path: file, type, size, mode } of entries)
       yield { path: file, type, size, mode, modifiedAt: new Date(modifiedMs).toISOString() };
     if (!truncated) return;
     throw new SandboxError("UNSUPPORTED", "There is more in the directory than is listed", {
       hint: "List the directories one by one.",
+    });
+  }
+
+  /** The whole listing at once; `truncated`: there is more than it has. @internal */
+  async scan(
+    directory: string,
+    recursive: boolean,
+  ): Promise<{ entries: readonly Entry[]; truncated: boolean }> {
+    const path = parseRelativePath(workspacePath(directory) || ".").text || ".";
+    return this.#use({
+      tool: "file_list",
+      summary: `list ${path}`,
+      paths: [reads(path)],
+      work: async ({ files, maySee }) => {
+        const { entries, truncated } = await files.scan(path, { recursive });
+        return { entries: entries.filter((entry) => maySee(entry.path)), truncated };
+      },
     });
   }
 
@@ -59,6 +64,11 @@ export class HandleFiles implements SandboxSessionFiles {
     return Readable.toWeb(stream) as ReadableStream<Uint8Array>;
   }
 
+  /** Gives the content to `take`, within the call. @internal */
+  readInto(path: string, take: (content: Readable) => Promise<void>): Promise<void> {
+    return this.#read(path, async (files, file) => take(await files.readStream(file)));
+  }
+
   async write(path: string, content: Content): Promise<void> {
     checkContent(content);
     const file = parseInnerPath(workspacePath(path)).text;
@@ -73,10 +83,7 @@ export class HandleFiles implements SandboxSessionFiles {
     });
   }
 
-  async remove(
-    path: string,
-    options: { readonly recursive?: boolean } = {},
-  ): Promise<void> {
+  async remove(path: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
     const { recursive = false } = checkOptions(options, { recursive: true });
     const file = parseInnerPath(workspacePath(path)).text;
     await this.#use({

@@ -11,7 +11,7 @@ import type { LiveTerminal } from "./live-terminal.js";
 /** What a handle needs of the manager: every one of these is decided about and recorded. */
 export interface HandleHost {
   /** CANCELLED where its caller's signal ended it, the reason of `ended` where that did; CONTEXT_NOT_FOUND where its context was not made. */
-  executeForHandle(order: () => ToolCall, ended: AbortSignal): Execution<ToolResult, ResultEvent>;
+  executeForHandle(order: () => ToolCall, ended?: AbortSignal): Execution<ToolResult, ResultEvent>;
   useFiles<Value>(call: FileCall<Value>): Promise<FileResult<Value>>;
   useSandbox<Value>(call: SandboxCall<Value>): Promise<FileResult<Value>>;
   startProcess(call: ProcessCall): Promise<GuardedProcess>;
@@ -22,9 +22,8 @@ export interface HandleHost {
 }
 
 /** The host of one handle. `ended` aborts with the error for every later use, and for whoever still waits. */
-export interface OpenHost extends Omit<HandleHost, "executeForHandle"> {
+export interface OpenHost extends HandleHost {
   readonly ended: AbortSignal;
-  execute(order: () => ToolCall): Execution<ToolResult, ResultEvent>;
 }
 
 /** Processes and terminals of one session, the oldest first, whichever handle started them. */

@@ -7,8 +7,8 @@ import { checkProgram, commandOf } from "./check-arguments.js";
 import type { HandleCaller, OpenHost } from "./handle-host.js";
 import { findCall, type LiveCallInfo } from "./live-call.js";
 import { LiveProcess } from "./live-process.js";
-import { untilAborted } from "./until-aborted.js";
 import { EXEC_OPTIONS, type SandboxExecOptions, type SandboxRunOptions } from "./run-options.js";
+import { untilAborted } from "./until-aborted.js";
 
 /** A process has neither a cell nor files to bring back. */
 type Started<Options> = Omit<Options, "isolate" | "outputFiles" | "onOutputFile">;
@@ -29,12 +29,20 @@ export class HandleProcesses implements SandboxSessionProcesses {
 
   async exec(
     command: string | readonly string[],
-    options: Started<SandboxExecOptions> = {},
+    options: Omit<SandboxExecOptions, "outputFiles" | "onOutputFile"> = {},
   ): Promise<HandleProcess> {
-    return this.#start({ ...checkOptions<Started<SandboxExecOptions>>(options, EXEC), ...commandOf(command) });
+    return this.#start({
+      ...checkOptions<Started<SandboxExecOptions>>(options, EXEC),
+      ...commandOf(command),
+    });
   }
 
-  async runCode(code: string, options: NewProgram): Promise<HandleProcess> {
+  async runCode(
+    code: string,
+    options: Omit<SandboxRunOptions, "isolate" | "outputFiles" | "onOutputFile"> & {
+      readonly language: string;
+    },
+  ): Promise<HandleProcess> {
     const known: OptionNames<NewProgram> = RUN;
     const checked = checkOptions<NewProgram>(options ?? {}, known);
     checkProgram(code, checked.language);

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { SandboxSessionSnapshots, SessionSnapshot } from "@skerry/client";
 import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
+import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { RestoreReport, SnapshotInfo } from "../../../runtime/workspace/index.js";
 import { type SandboxCall, workValue } from "../call/file-call.js";
 import { checkContent, idOf } from "./check-arguments.js";
@@ -54,15 +55,35 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   }
 
   async export(snapshot: string | { readonly id: string }): Promise<ReadableStream<Uint8Array>> {
+    const archive = await this.exportInto(snapshot, async (archive) => archive);
+    return Readable.toWeb(archive) as ReadableStream<Uint8Array>;
+  }
+
+  /** Gives the archive to `take`, within the call. @internal */
+  async exportInto<Value>(
+    snapshot: string | { readonly id: string },
+    take: (archive: Readable) => Promise<Value>,
+  ): Promise<Value> {
     const id = idOf(snapshot, "snapshot");
-    const archive = await this.#use({
+    return this.#use({
       tool: "file_read",
       summary: `export the snapshot ${id}`,
       touchesAllFiles: true,
       paths: READS_ALL,
-      work: (sandbox) => sandbox.exportSnapshot(id),
+      work: async (sandbox) => take(await sandbox.exportSnapshot(id)),
     });
-    return Readable.toWeb(archive) as ReadableStream<Uint8Array>;
+  }
+
+  /** Makes another session with the files of now, or of a snapshot; resolves to its sandbox. @internal */
+  fork(sessionId: string | undefined, snapshotId: string | undefined): Promise<RunningSandbox> {
+    const { signal } = this.#caller;
+    return this.#use({
+      tool: "file_read",
+      summary: "fork the session",
+      touchesAllFiles: true,
+      paths: READS_ALL,
+      work: (sandbox) => sandbox.fork(sessionId, { signal, ...(snapshotId !== undefined && { snapshotId }) }),
+    });
   }
 
   async import(

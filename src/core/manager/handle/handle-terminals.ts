@@ -19,7 +19,9 @@ export class HandleTerminals implements SandboxSessionTerminals {
     this.#caller = caller;
   }
 
-  async open(options: NewTerminal): Promise<HandleTerminal> {
+  async open(
+    options: Pick<TerminalCall, "rows" | "columns" | "argv" | "env" | "cwd">,
+  ): Promise<HandleTerminal> {
     const wanted = checkOptions<NewTerminal>(options ?? {}, OPTIONS);
     const opened = await this.#host.openTerminal({ ...wanted, ...this.#caller });
     const { terminals } = await this.#host.liveCalls(this.#caller.sessionId);

@@ -47,7 +47,8 @@ export class LiveProcess extends LiveCall {
   }
 
   signal(name: Parameters<SessionProcess["signal"]>[0]): void {
-    if (this.hasEnded) throw new SandboxError("CONFLICT", "It has ended", { hint: "Look at its state first." });
+    if (this.hasEnded)
+      throw new SandboxError("CONFLICT", "It has ended", { hint: "Look at its state first." });
     this.#process.signal(name);
   }
 

@@ -2,8 +2,7 @@ import type { Duplex } from "node:stream";
 import type { SandboxSession, SandboxSessionPorts, SessionFetchOptions } from "@skerry/client";
 import { checkOptions, type OptionNames } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { Execution, type ResultEvent } from "../../../runtime/sandbox/index.js";
-import { workValue } from "../call/file-call.js";
+import type { Execution, ResultEvent } from "../../../runtime/sandbox/index.js";
 import type { ToolResult } from "../call/tool-call.js";
 import { checkPortPath, checkProgram, commandOf, invalid } from "./check-arguments.js";
 import { HandleContexts } from "./handle-contexts.js";
@@ -24,7 +23,12 @@ export interface HandleScope {
   open(sessionId: string): Promise<SandboxHandle>;
 }
 
-const FETCH_OPTIONS: OptionNames<SessionFetchOptions> = { method: true, headers: true, body: true, signal: true };
+const FETCH_OPTIONS: OptionNames<SessionFetchOptions> = {
+  method: true,
+  headers: true,
+  body: true,
+  signal: true,
+};
 
 /** One session of a manager: everything it does is decided about and recorded as the manager's options say. */
 export class SandboxHandle implements SandboxSession {
@@ -68,7 +72,7 @@ export class SandboxHandle implements SandboxSession {
     code: string,
     options: SandboxRunOptions & { readonly language: string },
   ): Execution<ToolResult, ResultEvent> {
-    return this.#host.execute(() => {
+    return this.#host.executeForHandle(() => {
       const checked = checkOptions<SandboxRunOptions>(options ?? {}, RUN_OPTIONS);
       checkProgram(code, checked.language);
       return { ...checked, ...this.#caller, code };
@@ -80,7 +84,7 @@ export class SandboxHandle implements SandboxSession {
     command: string | readonly string[],
     options: SandboxExecOptions = {},
   ): Execution<ToolResult, ResultEvent> {
-    return this.#host.execute(() => ({
+    return this.#host.executeForHandle(() => ({
       ...checkOptions<SandboxExecOptions>(options, EXEC_OPTIONS),
       ...this.#caller,
       ...commandOf(command),
@@ -92,15 +96,7 @@ export class SandboxHandle implements SandboxSession {
     options: { readonly sessionId?: string; readonly snapshotId?: string } = {},
   ): Promise<SandboxHandle> {
     const { sessionId, snapshotId } = checkOptions(options, { sessionId: true, snapshotId: true });
-    const made = await this.#host.useSandbox({
-      ...this.#caller,
-      tool: "file_read",
-      summary: "fork the session",
-      touchesAllFiles: true,
-      paths: [{ path: ".", access: "read" }],
-      work: (sandbox) => sandbox.fork(sessionId, { ...(snapshotId !== undefined && { snapshotId }) }),
-    });
-    return this.#scope.open(workValue(made).sessionId);
+    return this.#scope.open((await this.snapshots.fork(sessionId, snapshotId)).sessionId);
   }
 
   /** Lets go of it; the last handle to do so stops what runs. Its files stay, and the same session can be opened again. */
@@ -128,16 +124,13 @@ export class SandboxHandle implements SandboxSession {
     return this.close();
   }
 
-  async #fetch(
-    port: number,
-    path: string,
-    options: SessionFetchOptions = {},
-  ): Promise<Response> {
+  async #fetch(port: number, path: string, options: SessionFetchOptions = {}): Promise<Response> {
     const { method, headers, body, signal } = checkOptions(options, FETCH_OPTIONS);
     checkPortPath(path);
     if (signal !== undefined && !(signal instanceof AbortSignal))
       throw invalid("signal is an AbortSignal", "For example AbortSignal.timeout(5000).");
-    if (method !== undefined && typeof method !== "string") throw invalid("method is text", 'For example "POST".');
+    if (method !== undefined && typeof method !== "string")
+      throw invalid("method is text", 'For example "POST".');
     const cancelled = (cause: unknown) => new SandboxError("CANCELLED", "The call was cancelled", { cause });
     if (signal?.aborted === true) throw cancelled(signal.reason);
     const opened = await this.#host.openPort(this.sessionId, port);
@@ -189,10 +182,11 @@ export class SandboxHandle implements SandboxSession {
 
 /** The manager as a handle sees it: from its end on everything is refused, also what is waited for. */
 function untilEnded(manager: HandleHost, ended: AbortSignal): OpenHost {
-  const until = <Value>(work: () => Promise<Value>) => (ended.aborted ? Promise.reject(ended.reason) : untilAborted(work(), ended));
+  const until = <Value>(work: () => Promise<Value>) =>
+    ended.aborted ? Promise.reject(ended.reason) : untilAborted(work(), ended);
   return {
     ended,
-    execute: (order) => manager.executeForHandle(order, ended),
+    executeForHandle: (order) => manager.executeForHandle(order, ended),
     useFiles: (call) => until(() => manager.useFiles(call)),
     useSandbox: (call) => until(() => manager.useSandbox(call)),
     startProcess: (call) => until(() => manager.startProcess(call)),

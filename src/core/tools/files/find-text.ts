@@ -1,8 +1,8 @@
 import { TimeSlice } from "../../../runtime/workspace/index.js";
 
-/** Looked at between two moments at which the rest of the process may run. */
+/** How many characters are searched before other work of the process may run. */
 const CHUNK = 64 * 1024;
-/** What is longer is not searched for what may have been meant. */
+/** A longer file is not searched for similar text. */
 const MAX_MISS_CHARACTERS = 1024 * 1024;
 const LISTED_LINES = 5;
 const NEWLINE = 10;

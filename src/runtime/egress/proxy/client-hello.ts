@@ -138,7 +138,7 @@ function readNameList(extension: Cursor): string {
   const name = names.vector(2).rest();
   if (!names.atEnd || !extension.atEnd) throw new Malformed("the TLS ClientHello names two servers");
   if (name.length === 0 || name.some((byte) => byte <= 0x20 || byte >= 0x7f)) {
-    throw new Malformed("the TLS ClientHello has a server name that is none");
+    throw new Malformed("the TLS ClientHello has an invalid server name");
   }
   return name.toString("latin1");
 }

@@ -82,7 +82,6 @@ export interface ConnectionsOptions {
 
 /** Everything of one sandbox that is open: from its programs, and to hosts. */
 export class Connections {
-  readonly #options: ConnectionsOptions;
   readonly #resolve: Resolve;
   readonly #clients = new Set<Duplex>();
   readonly #routes = new Map<Socket, Route>();
@@ -91,8 +90,7 @@ export class Connections {
   #received = 0;
   #closed = false;
 
-  constructor(options: ConnectionsOptions) {
-    this.#options = options;
+  constructor(private readonly options: ConnectionsOptions) {
     this.#resolve = options.resolve ?? systemLookups.lane();
   }
 
@@ -106,7 +104,7 @@ export class Connections {
   }
 
   get hasRoom(): boolean {
-    return this.#clients.size < this.#options.limits.maxConnections;
+    return this.#clients.size < this.options.limits.maxConnections;
   }
 
   /** How many are open. */
@@ -133,7 +131,7 @@ export class Connections {
 
   /** Resolves, checks and dials. Throws EgressRefused or Unreachable. */
   async reach(authority: Authority, signal: AbortSignal): Promise<Route> {
-    const { limits, rules } = this.#options;
+    const { limits, rules } = this.options;
     const { host, port } = authority;
     this.refuseWhenUsedUp();
     const resolved = await resolveChecked(rules(), host, port, this.#resolve, { signal });
@@ -156,11 +154,11 @@ export class Connections {
 
   /** What is said when no bytes are left. */
   get usedUp(): string {
-    return `the sandbox has used up its ${this.#options.limits.maxBytes} bytes of network traffic`;
+    return `the sandbox has used up its ${this.options.limits.maxBytes} bytes of network traffic`;
   }
 
   get isUsedUp(): boolean {
-    const { maxBytes } = this.#options.limits;
+    const { maxBytes } = this.options.limits;
     if (maxBytes === Number.POSITIVE_INFINITY) return false;
     const { bytesSent, bytesReceived } = this.totals;
     return bytesSent + bytesReceived >= maxBytes;
@@ -168,7 +166,7 @@ export class Connections {
 
   /** Ends everything once the bytes are used up: looked at whenever a piece passes through the stream. */
   meter(stream: Readable): void {
-    const { maxBytes } = this.#options.limits;
+    const { maxBytes } = this.options.limits;
     if (maxBytes === Number.POSITIVE_INFINITY) return;
     stream.on("data", () => {
       if (!this.isUsedUp) return;
@@ -178,7 +176,7 @@ export class Connections {
 
   /** Closes what the rules no longer allow. */
   recheck(): void {
-    const rules = this.#options.rules();
+    const rules = this.options.rules();
     for (const open of [...this.#opens, ...this.#routes.values()]) {
       const verdict = open.decide(rules);
       if (!verdict.allowed) open.cut(verdict);
@@ -196,7 +194,7 @@ export class Connections {
     const route = new Route(authority, address, socket);
     socket.on("error", () => socket.destroy());
     // The rules may have changed while the host took its time.
-    const verdict = route.decide(this.#options.rules());
+    const verdict = route.decide(this.options.rules());
     if (this.#closed || !verdict.allowed || socket.destroyed) {
       socket.destroy();
       throw verdict.allowed

@@ -35,8 +35,6 @@ const OPEN_MS = 2000;
 
 /** One requested connection or request, from the decision to its end, which is reported exactly once. */
 export class EgressAttempt implements RevocableConnection {
-  readonly #ledger: Ledger;
-  readonly #asked: EgressTarget;
   readonly #at = new Date();
   readonly #start = performance.now();
   #rule = "";
@@ -49,10 +47,10 @@ export class EgressAttempt implements RevocableConnection {
   #timer: NodeJS.Timeout | undefined;
   #isTold = false;
 
-  constructor(ledger: Ledger, asked: EgressTarget) {
-    this.#ledger = ledger;
-    this.#asked = asked;
-  }
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly asked: EgressTarget,
+  ) {}
 
   get isOver(): boolean {
     return this.#isTold;
@@ -63,7 +61,7 @@ export class EgressAttempt implements RevocableConnection {
     this.#rule = verdict.rule;
     this.#decide = decide;
     this.#end = end;
-    this.#unwatch ??= this.#ledger.connections.watch(this);
+    this.#unwatch ??= this.ledger.connections.watch(this);
     this.#timer ??= setTimeout(() => this.#tellOpen(), OPEN_MS).unref();
   }
 
@@ -87,14 +85,14 @@ export class EgressAttempt implements RevocableConnection {
   }
 
   deny(verdict: EgressDecision, secrets: readonly string[] = this.#secrets): void {
-    if (!this.#isTold) this.#ledger.denials.add(verdict.why);
+    if (!this.#isTold) this.ledger.denials.add(verdict.why);
     this.#secrets = secrets;
     this.#rule = verdict.rule;
     this.#tell("denied", verdict.why);
   }
 
   fail(why: string): void {
-    if (!this.#isTold && why !== CLOSED_INSIDE) this.#ledger.failures.add(shown(why));
+    if (!this.#isTold && why !== CLOSED_INSIDE) this.ledger.failures.add(shown(why));
     this.#tell("failed", shown(why));
   }
 
@@ -124,8 +122,8 @@ export class EgressAttempt implements RevocableConnection {
   }
 
   #add(told: Pick<EgressEvent, "verdict" | "why" | "open">, bytes: EgressTotals): void {
-    const { via, host, port, method, path } = this.#asked;
-    this.#ledger.events.add({
+    const { via, host, port, method, path } = this.asked;
+    this.ledger.events.add({
       at: this.#at,
       via,
       host,

@@ -10,7 +10,6 @@ const MAX_REMEMBERED_LINES = 1000;
 
 /** Merges events that repeat or come too fast, so that a hostile sandbox cannot flood the listener. */
 export class EventMerger {
-  readonly #tell: (event: EgressEvent) => void;
   /** What was told in this window, or waits for its end, by what it has in common. */
   readonly #window = new Map<string, EgressEvent | undefined>();
   readonly #kinds = new Map<string, number>();
@@ -18,19 +17,17 @@ export class EventMerger {
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
-  constructor(tell: (event: EgressEvent) => void) {
-    this.#tell = tell;
-  }
+  constructor(private readonly tell: (event: EgressEvent) => void) {}
 
   add(event: EgressEvent): void {
-    if (this.#isClosed) return this.#tell(event);
+    if (this.#isClosed) return this.tell(event);
     this.#timer ??= setTimeout(() => this.flush(), WINDOW_MS).unref();
     const key = this.#keyOf(event);
     const hasRoom = this.#told < MAX_TOLD || hasSecrets(event);
     if (key === undefined || (!this.#window.has(key) && hasRoom)) {
       this.#told++;
       if (key !== undefined) this.#window.set(key, undefined);
-      this.#tell(event);
+      this.tell(event);
       return;
     }
     const waiting = this.#window.get(key);
@@ -48,7 +45,7 @@ export class EventMerger {
     this.#window.clear();
     this.#kinds.clear();
     this.#told = 0;
-    for (const event of waiting) if (event !== undefined) this.#tell(event);
+    for (const event of waiting) if (event !== undefined) this.tell(event);
   }
 
   /** Tells what waits, and from now on each one at once: only what is open may still end. */

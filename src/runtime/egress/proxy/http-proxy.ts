@@ -39,12 +39,10 @@ interface Client {
 
 /** Speaks HTTP with programs inside: each request is parsed strictly, checked and rewritten. */
 export class HttpProxy {
-  readonly #options: HttpProxyOptions;
   readonly #server: Server;
   readonly #clients = new WeakMap<Duplex, Client>();
 
-  constructor(options: HttpProxyOptions) {
-    this.#options = options;
+  constructor(private readonly options: HttpProxyOptions) {
     this.#server = createServer({
       maxHeaderSize: options.limits.maxHeaderBytes,
       insecureHTTPParser: false,
@@ -70,7 +68,7 @@ export class HttpProxy {
       stream,
       scope,
       link:
-        scope.kind === "origin" ? new Link(this.#options, scope.authority, scope.secure, ready) : undefined,
+        scope.kind === "origin" ? new Link(this.options, scope.authority, scope.secure, ready) : undefined,
       last: Promise.resolve(),
       pending: 0,
       timer: undefined,
@@ -97,13 +95,13 @@ export class HttpProxy {
       if (!client.isInHead) proxy.#await(client, "head");
       // The parser has read it by now, and asks for more. It counts names and values, and not how many there are.
       client.headBytes += chunk.length;
-      if (client.headBytes > proxy.#options.limits.maxHeaderBytes) proxy.#complainAboutLength(this);
+      if (client.headBytes > proxy.options.limits.maxHeaderBytes) proxy.#complainAboutLength(this);
     };
   })();
 
   /** A head has to be there in time once it has begun; between requests a client may be silent for longer. */
   #await(client: Client, what: "head" | "next request" | "answer"): void {
-    const { headMs, idleMs } = this.#options.limits;
+    const { headMs, idleMs } = this.options.limits;
     clearTimeout(client.timer);
     client.isInHead = what === "head";
     client.headBytes = 0;
@@ -148,7 +146,7 @@ export class HttpProxy {
   ): Promise<void> {
     // What is opened for a client that has left would never be closed.
     if (client.stream.destroyed) return;
-    const { ledger, rules, connections } = this.#options;
+    const { ledger, rules, connections } = this.options;
     const method = request.method ?? "";
     const target = readTarget(request, client.scope);
     if (!target.ok) {
@@ -178,7 +176,7 @@ export class HttpProxy {
     }
     allowed?.();
     const link = this.#linkTo(client, authority, secure);
-    await forward(this.#options, {
+    await forward(this.options, {
       request,
       response,
       link,
@@ -193,7 +191,7 @@ export class HttpProxy {
     const { link } = client;
     if (link !== undefined && link.secure === secure && isSame(link.authority, authority)) return link;
     link?.close();
-    client.link = new Link(this.#options, authority, secure);
+    client.link = new Link(this.options, authority, secure);
     return client.link;
   }
 
@@ -223,19 +221,19 @@ export class HttpProxy {
     if (client === undefined || client.pending > 0) return void stream.destroy();
     this.#release(client);
     const refuse = (status: number, why: string) => {
-      new EgressAttempt(this.#options.ledger, {
+      new EgressAttempt(this.options.ledger, {
         via: "connect",
         host: shown(request.url ?? ""),
         port: 0,
       }).deny({
-        ...refuseHost(this.#options.rules(), request.url ?? ""),
+        ...refuseHost(this.options.rules(), request.url ?? ""),
         why,
       });
       this.#end(stream, rawAnswer(status, why, { denied: true }));
     };
     if (client.scope.kind !== "proxy") return refuse(403, "there is no tunnel inside a tunnel");
     const authority = parseAuthority(request.url ?? "");
-    if (authority === undefined) return refuse(403, refuseHost(this.#options.rules(), request.url ?? "").why);
+    if (authority === undefined) return refuse(403, refuseHost(this.options.rules(), request.url ?? "").why);
     for (const [name, value] of headersOf(request.rawHeaders)) {
       if (/^(?:content-length|transfer-encoding)$/i.test(name)) return refuse(400, "CONNECT has no body");
       if (name.toLowerCase() !== "host") continue;
@@ -247,7 +245,7 @@ export class HttpProxy {
     client.link?.close();
     stream.off("finish", client.linger);
     if (head.length > 0) stream.unshift(head);
-    this.#options.tunnel(stream, authority);
+    this.options.tunnel(stream, authority);
   }
 
   /** What the client sends from now on is no request. */
@@ -258,7 +256,7 @@ export class HttpProxy {
   }
 
   #complainAboutLength(stream: Duplex): void {
-    this.#refuse(stream, 431, `the headers are longer than ${this.#options.limits.maxHeaderBytes} bytes`);
+    this.#refuse(stream, 431, `the headers are longer than ${this.options.limits.maxHeaderBytes} bytes`);
   }
 
   /** Not HTTP as everyone reads it: the connection has no next request that could be found. */
@@ -283,7 +281,7 @@ export class HttpProxy {
             host: hostText(origin.authority.host),
             port: origin.authority.port,
           };
-    new EgressAttempt(this.#options.ledger, asked).deny({ allowed: false, rule: BUILT_IN, why });
+    new EgressAttempt(this.options.ledger, asked).deny({ allowed: false, rule: BUILT_IN, why });
     this.#end(stream, rawAnswer(status, why));
   }
 

@@ -21,7 +21,6 @@ interface Lane {
  * system likes, and one sandbox with many of those must not keep the others from theirs.
  */
 export class LookupQueue {
-  readonly #lookup: (name: string) => Promise<string[]>;
   readonly #atOnce: number;
   readonly #perLane: number;
   /** Those with something waiting, the next one first. */
@@ -29,10 +28,9 @@ export class LookupQueue {
   #running = 0;
 
   constructor(
-    lookup: (name: string) => Promise<string[]>,
+    private readonly lookup: (name: string) => Promise<string[]>,
     { atOnce, perLane }: { atOnce: number; perLane: number },
   ) {
-    this.#lookup = lookup;
     this.#atOnce = atOnce;
     this.#perLane = perLane;
   }
@@ -70,7 +68,7 @@ export class LookupQueue {
       name,
       answer: promise,
       askers: 0,
-      ask: () => resolve(this.#lookup(name)),
+      ask: () => resolve(this.lookup(name)),
     };
     lane.waiting.push(question);
     this.#turns.add(lane);

@@ -54,7 +54,7 @@ export function readTarget(request: IncomingMessage, scope: Scope): Target {
   }
   const path = absolute === null ? line : absolute[3]!.replace(/^(?!\/)/, "/");
   if (!PLAIN_PATH.test(path) || (path === "*" && request.method !== "OPTIONS")) {
-    return refuse(400, "the request line has a path that is none");
+    return refuse(400, "the request line has an invalid path");
   }
   return { ok: true, authority, secure, path };
 }

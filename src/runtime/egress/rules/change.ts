@@ -86,7 +86,7 @@ function canonical(host: string): string {
     (parsed?.kind === "address" ? wildcard === "" : domainComplaint(text) === undefined)
   )
     return text;
-  throw new SandboxError("INVALID_ARGUMENT", `"${shown(host)}" is no host`, {
+  throw new SandboxError("INVALID_ARGUMENT", `"${shown(host)}" is not a host`, {
     hint: "Name one such as api.example.com, *.example.com, 192.0.2.7 or 192.0.2.0/24, without scheme, port or path.",
   });
 }

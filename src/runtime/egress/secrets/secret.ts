@@ -109,7 +109,7 @@ export class Secret {
     }
     if (value.length < MIN_VALUE_CHARACTERS) {
       throw this.#refuse(`has fewer than ${MIN_VALUE_CHARACTERS} characters`, {
-        hint: "So short a value stands in ordinary text, where it could not be told from it.",
+        hint: "A value this short also occurs in ordinary text. Use a longer one.",
       });
     }
     if (Buffer.byteLength(value) > MAX_VALUE_BYTES) {

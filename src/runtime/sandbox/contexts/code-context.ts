@@ -4,6 +4,7 @@ import type { Instance } from "../../backends/index.js";
 import type { RunRequest, WarmHandle } from "../../wire/index.js";
 import { Execution, type ExecutionSink } from "../executions/execution.js";
 import type { TrackedExecution } from "../executions/executions.js";
+import { LimitedOutput } from "../executions/limited-output.js";
 import type { CommandOutcome, Reason } from "../executions/result.js";
 import { outcomeOf } from "../executions/run-command.js";
 import type { ContextLanguage } from "../languages/language.js";
@@ -18,7 +19,7 @@ import type { ContextResult, ResultEvent } from "./context-result.js";
 import { Interruption } from "./interruption.js";
 import { type Finished, Kernel, type KernelEnd } from "./kernel.js";
 import { encodeRun } from "./messages.js";
-import { RunOutput, ShownResults } from "./run-output.js";
+import { ShownResults } from "./shown-results.js";
 
 const RESULT_BYTES = 16 * 1024 * 1024;
 
@@ -263,12 +264,19 @@ export class CodeContext {
     const kernel = this.#kernel;
     const killsBefore = (await this.#host.instance.memoryKills()) ?? 0;
     const startedAt = performance.now();
-    const output = new RunOutput(sink, options, this.#host.maxOutputBytes);
     const ending = new Interruption(kernel, options.timeoutMs ?? this.#host.timeoutMs, [
       ...(options.signal === undefined ? [] : [options.signal]),
       sink.signal,
     ]);
-    output.onLimit = () => ending.end("output-limit");
+    const output = new LimitedOutput(sink, options.maxOutputBytes, this.#host.maxOutputBytes, () =>
+      ending.end("output-limit"),
+    );
+    const finish = (outcome: CommandOutcome): CommandOutcome => ({
+      ...outcome,
+      reason: ending.reason ?? outcome.reason,
+      ...sink.printed(output.isOver),
+      truncated: output.isOver,
+    });
     sink.onDrain = () => kernel.resume();
     this.#interrupt = () => ending.end("cancelled");
     try {
@@ -283,12 +291,10 @@ export class CodeContext {
       watch.ended();
       const durationMs = performance.now() - startedAt;
       if ("run" in ended) {
-        const done = doneOutcome(ended, durationMs, kernel.isWarm);
-        return { outcome: output.describe(done, ending.reason), finished: ended };
+        return { outcome: finish(doneOutcome(ended, durationMs, kernel.isWarm)), finished: ended };
       }
       const kills = (await this.#host.instance.memoryKills(true)) ?? 0;
-      const died = this.#died(ended, durationMs, kills > killsBefore, ending.reason);
-      return { outcome: output.describe(died, ending.reason) };
+      return { outcome: finish(this.#died(ended, durationMs, kills > killsBefore, ending.reason)) };
     } finally {
       ending.stop();
       this.#interrupt = undefined;

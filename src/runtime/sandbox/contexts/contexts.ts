@@ -40,14 +40,11 @@ const MAX_CONTEXTS = 64;
 
 /** The contexts of one sandbox. They go with it. */
 export class Contexts {
-  readonly #init: ContextsInit;
   readonly #contexts = new Map<string, CodeContext>();
   /** Names that are being given. */
   readonly #starting = new Map<string, Promise<CodeContext>>();
 
-  constructor(init: ContextsInit) {
-    this.#init = init;
-  }
+  constructor(private readonly init: ContextsInit) {}
 
   async create(options: ContextOptions): Promise<CodeContext> {
     const id = options.id ?? `ctx-${randomBytes(6).toString("hex")}`;
@@ -55,7 +52,7 @@ export class Contexts {
     return this.#add(id, options, async (host) => {
       const { request, done } = await host.request();
       try {
-        return await Kernel.start(this.#init.instance, request, context);
+        return await Kernel.start(this.init.instance, request, context);
       } finally {
         done();
       }
@@ -115,7 +112,7 @@ export class Contexts {
   }
 
   #hostFor(id: string, options: ContextOptions): ContextHost {
-    const { instance, timeoutMs, maxOutputBytes, track, snapshot, restore, forgetSnapshot } = this.#init;
+    const { instance, timeoutMs, maxOutputBytes, track, snapshot, restore, forgetSnapshot } = this.init;
     return {
       instance,
       timeoutMs,
@@ -133,7 +130,7 @@ export class Contexts {
   }
 
   async #request(options: ContextOptions): Promise<{ request: RunRequest; done(): void }> {
-    const { instance, environment, directory, prepare, takeWarm } = this.#init;
+    const { instance, environment, directory, prepare, takeWarm } = this.init;
     const language = findLanguageWith("context", options.language ?? DEFAULT_LANGUAGE);
     const { interpreter, runner, args = [], copies } = language.context;
     await prepare(language.name);

@@ -1,5 +1,6 @@
+import { isUtf8 } from "node:buffer";
 import { StringDecoder } from "node:string_decoder";
-import { type ExecutionResult, outputBytes } from "./result.js";
+import { type ExecutionResult, outputBytes, type PrintedOutput } from "./result.js";
 
 /** What happens while a command runs, in the order it happens. The last event is the exit. `More`: of its own kind. */
 export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult, More = never> =
@@ -11,7 +12,7 @@ export type ExecutionEvent<Result extends ExecutionResult = ExecutionResult, Mor
 
 /** Where a running command's output goes. */
 export interface OutputSink {
-  /** False: the output is not taken here, and is kept for the result. */
+  /** True: a reader takes the output as it comes. False: it is kept for the result, until a reader begins. */
   readonly streams: boolean;
   /** Returns false when it wants no more for now; `onDrain` is called when it does again. */
   output(type: "stdout" | "stderr", data: Buffer): boolean;
@@ -30,6 +31,8 @@ export interface CommandControls {
 export interface ExecutionSink<More = never> extends OutputSink {
   /** Reports any other event, without back-pressure. Left out: the caller takes no events. */
   emit?(event: More): void;
+  /** The output for the result: what was kept; nothing where a reader has it. */
+  printed(isTruncated: boolean): PrintedOutput;
   /** Tells that the process exists. */
   started(pid: number, controls: CommandControls): void;
   /** Aborted when an iterator was left before the end. */
@@ -39,9 +42,9 @@ export interface ExecutionSink<More = never> extends OutputSink {
 const QUEUE_BYTES = 1024 * 1024;
 
 /**
- * A command on its way: await it for its result, or iterate it for its events. Iterated where it is made, it streams: the
- * events come as they happen, unread ones hold the program back instead of filling memory, and the result has no output.
- * Iterated later, the output comes when the command has ended.
+ * A command on its way: await it for its result, or iterate it for its events. Iterated, it streams: the events come as they
+ * happen, unread ones hold the program back instead of filling memory, and the result has no output. A loop that begins later
+ * gets what was kept until then first. A second loop gets the exit only.
  */
 export class Execution<
   Result extends ExecutionResult = ExecutionResult,
@@ -52,8 +55,8 @@ export class Execution<
   readonly #result: Promise<Result>;
   readonly #decoders = { stdout: new StringDecoder("utf8"), stderr: new StringDecoder("utf8") };
   #streams = false;
-  #hasBegun = false;
   readonly #queue: ExecutionEvent<Result, More>[] = [];
+  /** The bytes of output in the queue. */
   #queued = 0;
   #discards = false;
   readonly #abort = new AbortController();
@@ -63,11 +66,7 @@ export class Execution<
 
   /** @internal */
   constructor(start: (sink: ExecutionSink<More>) => Promise<Result>) {
-    // A loop over it asks for the iterator before this.
-    this.#result = Promise.resolve().then(() => {
-      this.#hasBegun = true;
-      return start(this);
-    });
+    this.#result = Promise.resolve().then(() => start(this));
     this.#result.then(
       (result) => this.#end({ type: "exit", result }),
       (error) => {
@@ -93,13 +92,12 @@ export class Execution<
     return this.then().finally(onFinally);
   }
 
-  /** Its output as it was printed, without being read as text; empty where it was iterated: the events had it. */
+  /** Its output as it was printed, without being read as text; empty where it was iterated while it ran: the events had it. */
   async bytes(): Promise<{ readonly stdout: Buffer; readonly stderr: Buffer }> {
     const result = await this.#result;
     return { stdout: outputBytes(result, "stdout"), stderr: outputBytes(result, "stderr") };
   }
 
-  /** Known when it begins to run. */
   get streams(): boolean {
     return this.#streams;
   }
@@ -114,20 +112,13 @@ export class Execution<
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent<Result, More>> {
-    // The events come once: a second loop has the exit only.
-    if (this.#hasBegun || this.#streams) return this.#wholeOutput();
+    if (this.#streams) return this.#exit();
     this.#streams = true;
     return this.#events();
   }
 
-  async *#wholeOutput(): AsyncGenerator<ExecutionEvent<Result, More>> {
-    const result = await this.#result;
-    for (const type of ["stdout", "stderr"] as const)
-      if (result[type] !== "") yield { type, text: result[type], data: outputBytes(result, type) };
-    // Only code in a context shows something, and its `More` is this event.
-    const { results = [] } = result as { readonly results?: readonly unknown[] };
-    for (const shown of results) yield { type: "result", result: shown } as unknown as More;
-    yield { type: "exit", result };
+  async *#exit(): AsyncGenerator<ExecutionEvent<Result, More>> {
+    yield { type: "exit", result: await this.#result };
   }
 
   async *#events(): AsyncGenerator<ExecutionEvent<Result, More>> {
@@ -154,20 +145,35 @@ export class Execution<
     }
   }
 
-  /** Tells the iterator that the process exists. */
   started(pid: number): void {
-    if (this.#streams) this.#push({ type: "started", pid });
+    this.#push({ type: "started", pid });
   }
 
   emit(event: More): void {
-    if (this.#streams) this.#push(event);
+    this.#push(event);
   }
 
   output(type: "stdout" | "stderr", data: Buffer): boolean {
     if (this.#discards) return true;
-    this.#push(this.#outputEvent(type, data));
+    // A small part of a large chunk would keep the whole chunk in memory.
+    const isPart = !this.#streams && data.length * 4 < data.buffer.byteLength;
+    this.#push(this.#outputEvent(type, isPart ? Buffer.from(data) : data));
     this.#queued += data.length;
-    return this.#queued < QUEUE_BYTES;
+    return !this.#streams || this.#queued < QUEUE_BYTES;
+  }
+
+  printed(isTruncated: boolean): PrintedOutput {
+    const bytesOf = (type: "stdout" | "stderr") =>
+      Buffer.concat(
+        this.#streams ? [] : this.#queue.flatMap((e) => (isOutput(e) && e.type === type ? [e.data] : [])),
+      );
+    const [stdout, stderr] = [bytesOf("stdout"), bytesOf("stderr")];
+    return {
+      stdout: textOf(stdout, isTruncated),
+      stderr: textOf(stderr, isTruncated),
+      ...(!isUtf8(stdout) && { stdoutBase64: stdout.toString("base64") }),
+      ...(!isUtf8(stderr) && { stderrBase64: stderr.toString("base64") }),
+    };
   }
 
   /** Decodes on demand: most callers with much output want its bytes. */
@@ -207,19 +213,28 @@ export class Execution<
   }
 
   #push(event: ExecutionEvent<Result, More>): void {
-    if (!this.#discards || event.type === "exit") this.#queue.push(event);
-    const wake = this.#wake;
-    this.#wake = undefined;
-    wake?.();
+    if (this.#discards) return;
+    this.#queue.push(event);
+    this.#notify();
   }
 
   #end(exit: ExecutionEvent<Result, More> | undefined): void {
     this.#ended = true;
-    if (exit !== undefined) this.#push(exit);
+    if (exit !== undefined) this.#queue.push(exit);
+    this.#notify();
+  }
+
+  #notify(): void {
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();
   }
+}
+
+/** Bytes that are no UTF-8 become replacement characters; a character cut by a limit is left out. */
+function textOf(bytes: Buffer, isTruncated: boolean): string {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  return isTruncated ? decoder.decode(bytes, { stream: true }) : bytes.toString("utf8");
 }
 
 function isOutput(event: { readonly type: string }): event is { type: "stdout" | "stderr"; data: Buffer } {

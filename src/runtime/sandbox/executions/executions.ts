@@ -50,11 +50,7 @@ export interface TrackedExecution {
 
 /** What runs in a sandbox: each is tracked while it runs, and what it does to files and the network is in its result. */
 export class Executions {
-  readonly #init: ExecutionsInit;
-
-  constructor(init: ExecutionsInit) {
-    this.#init = init;
-  }
+  constructor(private readonly init: ExecutionsInit) {}
 
   /** A command from its start to its result. */
   async execute(
@@ -64,7 +60,7 @@ export class Executions {
     { tidyUp, harness }: ExecutionCare = {},
   ): Promise<ExecutionResult> {
     checkExecOptions(options);
-    const { instance, settings, start } = this.#init;
+    const { instance, settings, start } = this.init;
     const { timeoutMs } = options;
     const tracked = await this.track(request.terminal === undefined ? "execution" : "terminal");
     const { watch } = tracked;
@@ -77,7 +73,8 @@ export class Executions {
           timeoutMs: timeoutMs ?? settings.timeoutMs,
           signal: options.signal,
           overlapped: () => watch.overlapped,
-          maxOutputBytes: options.maxOutputBytes ?? (execution.streams ? undefined : settings.maxOutputBytes),
+          maxOutputBytes: options.maxOutputBytes,
+          maxKeptBytes: settings.maxOutputBytes,
           ended: watch.ended,
           ...(harness !== undefined && { control: (channel) => harness.control(channel) }),
         },
@@ -93,7 +90,7 @@ export class Executions {
 
   /** Counts as activity from the call on; resolves when it may run. */
   async track(kind: ActivityKind = "execution", { reads = true } = {}): Promise<TrackedExecution> {
-    const { touched, network, activity, assertRunning } = this.#init;
+    const { touched, network, activity, assertRunning } = this.init;
     assertRunning();
     const over = activity.begin(kind);
     const { watch, ready } = touched.begin({ reads });
@@ -121,7 +118,7 @@ export class Executions {
 
   /** A real terminal inside, with a shell unless another command is given. */
   async terminal(options: TerminalOptions): Promise<Terminal> {
-    const { instance, start, assertRunning } = this.#init;
+    const { instance, start, assertRunning } = this.init;
     assertRunning();
     const cwd = start.directory(options.cwd);
     const tracked = await this.track("terminal", { reads: false });
@@ -142,9 +139,9 @@ export class Executions {
     outcome: CommandOutcome,
     changes: FilesTouched,
     network: NetworkUse | undefined,
-    timeoutMs = this.#init.settings.timeoutMs,
+    timeoutMs = this.init.settings.timeoutMs,
   ): ExecutionResult {
-    const { instance, type, sessionId, onUnclean } = this.#init;
+    const { instance, type, sessionId, onUnclean } = this.init;
     if (!outcome.clean) onUnclean();
     return createResult(outcome, {
       sandboxType: type,

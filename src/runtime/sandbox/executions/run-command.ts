@@ -5,11 +5,11 @@ import type { Instance } from "../../backends/index.js";
 import type { RunExit, RunHandle, RunRequest } from "../../wire/index.js";
 import { KILL_GRACE_MS } from "../exec-options.js";
 import type { ExecutionSink } from "./execution.js";
-import { OutputCollector } from "./output-collector.js";
+import { LimitedOutput } from "./limited-output.js";
 import type { CommandOutcome, Reason } from "./result.js";
 import { signalName } from "./signal-name.js";
 
-/** How long what a command has said over its control socket may take to be taken. */
+/** How long to wait for the last bytes of a control socket. */
 const LAST_WORDS_MS = 1000;
 
 /** An end of our own making: the sandbox goes with the command. */
@@ -28,8 +28,10 @@ export interface CommandOptions {
   readonly signal?: AbortSignal | undefined;
   /** True: another command ran meanwhile, so a kill for memory may have been its. */
   readonly overlapped: () => boolean;
-  /** Undefined: no limit. */
+  /** Undefined: no limit where a reader takes the output as it comes. */
   readonly maxOutputBytes: number | undefined;
+  /** The limit of what is kept for the result. */
+  readonly maxKeptBytes: number;
   /** Called when nothing of it runs any more; its last output may still be on its way. */
   readonly ended: () => void;
   /** Takes its control socket, where the request has one; it ends with the command. */
@@ -45,14 +47,20 @@ export async function runCommand(
 ): Promise<CommandOutcome> {
   const killsBefore = await instance.memoryKills();
   const startedAt = performance.now();
-  if (options.signal?.aborted)
+  const signals = [options.signal, execution.signal].filter((each) => each !== undefined);
+  if (signals.some(({ aborted }) => aborted))
     throw new SandboxError("CANCELLED", "The execution was cancelled before it started");
   const handle = instance.runner.run(request);
-  const signals = [options.signal, execution.signal].filter((each) => each !== undefined);
   const ending = new Ending(handle, options.timeoutMs, signals);
-  const budget = { left: options.maxOutputBytes ?? Number.POSITIVE_INFINITY };
+  const limited = new LimitedOutput(execution, options.maxOutputBytes, options.maxKeptBytes, () =>
+    ending.end("output-limit"),
+  );
+  const finish = (exit: RunExit, memoryKilled: boolean): CommandOutcome => ({
+    ...describe(exit, ending.reason, performance.now() - startedAt, memoryKilled),
+    ...execution.printed(limited.isOver),
+    truncated: limited.isOver,
+  });
   let inputFailure: unknown;
-  const collector = new OutputCollector(options.maxOutputBytes ?? Number.POSITIVE_INFINITY);
   try {
     feed(handle, options.stdin, (error) => {
       inputFailure = error;
@@ -60,7 +68,7 @@ export async function runCommand(
     });
     // A hostile program can keep a command from ever starting: the clock holds for that too.
     const start = await Promise.race([handle.started, ending.overdue]);
-    if ("clean" in start) return describe(start, ending, collector, performance.now() - startedAt, false);
+    if ("clean" in start) return finish(start, false);
     execution.started(start.pid, {
       resize: (rows, columns) => handle.resize(rows, columns),
       signal: (number) => handle.signal(number),
@@ -68,8 +76,8 @@ export async function runCommand(
     if (handle.control !== undefined) options.control?.(handle.control);
     // Only now, so that output is never reported before the start.
     const finished = Promise.all([
-      consume(handle, "stdout", budget, collector, execution, ending),
-      consume(handle, "stderr", budget, collector, execution, ending),
+      consume(handle, "stdout", limited, execution),
+      consume(handle, "stderr", limited, execution),
     ]);
     const exit = await Promise.race([handle.exit, ending.overdue]).catch(async (error: unknown) => {
       // The kernel may have chosen the guest itself: then it is the program's end all the same.
@@ -93,7 +101,7 @@ export async function runCommand(
     const killsAfter = await instance.memoryKills(ending.reason === undefined && wasKilled(exit));
     const memoryKilled =
       (killsAfter ?? 0) > (killsBefore ?? 0) && (exit.signal !== null || !options.overlapped());
-    return describe(exit, ending, collector, performance.now() - startedAt, memoryKilled);
+    return finish(exit, memoryKilled);
   } finally {
     ending.stop();
     handle.control?.destroy();
@@ -156,29 +164,17 @@ class Ending {
 function consume(
   handle: RunHandle,
   type: "stdout" | "stderr",
-  budget: { left: number },
-  collector: OutputCollector,
+  limited: LimitedOutput,
   execution: ExecutionSink,
-  ending: Ending,
 ): Promise<void> {
   const output = handle[type];
-  const { streams } = execution;
-  if (streams) {
-    const previous = execution.onDrain;
-    execution.onDrain = () => {
-      previous?.();
-      output.resume();
-    };
-  }
+  const previous = execution.onDrain;
+  execution.onDrain = () => {
+    previous?.();
+    output.resume();
+  };
   output.on("data", (data: Buffer) => {
-    if (!streams) {
-      if (!collector.add(type, data)) ending.end("output-limit");
-      return;
-    }
-    budget.left -= data.length;
-    if (budget.left < 0) ending.end("output-limit");
-    // After a kill for its size nothing more is passed on.
-    if (ending.reason !== "output-limit" && !execution.output(type, data)) output.pause();
+    if (!limited.take(type, data)) output.pause();
   });
   return new Promise((resolve) => output.once("close", resolve));
 }
@@ -202,19 +198,13 @@ function pour(source: Readable, target: Writable, onFailure: (error: unknown) =>
 
 function describe(
   exit: RunExit,
-  ending: Ending,
-  collector: OutputCollector,
+  reason: Reason | undefined,
   durationMs: number,
   memoryKilled: boolean,
 ): CommandOutcome {
   const outcome = outcomeOf(exit, durationMs);
   const failed = exit.signal !== null || exit.exitCode !== 0;
-  return {
-    ...outcome,
-    reason: ending.reason ?? (memoryKilled && failed ? "memory" : outcome.reason),
-    ...collector.output,
-    truncated: collector.truncated || ending.reason === "output-limit",
-  };
+  return { ...outcome, reason: reason ?? (memoryKilled && failed ? "memory" : outcome.reason) };
 }
 
 /** What the exit alone says. */

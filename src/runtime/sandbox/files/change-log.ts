@@ -31,7 +31,6 @@ export interface ChangePeriod {
  * the state before the next, unless several overlap or the host wrote something.
  */
 export class ChangeLog {
-  readonly #workspace: WorkspaceFiles;
   /** The state since the last execution, as long as it holds. */
   #latest: Snapshot | undefined;
   /** Counts what makes a state invalid that is being looked at meanwhile. */
@@ -40,9 +39,7 @@ export class ChangeLog {
   /** Files of running programs in the workspace. */
   readonly #programs = new Set<string>();
 
-  constructor(workspace: WorkspaceFiles) {
-    this.#workspace = workspace;
-  }
+  constructor(private readonly workspace: WorkspaceFiles) {}
 
   /** The execution starts when the snapshot of its beginning is there. One that does not look only overlaps others. */
   begin(looks = true): ChangePeriod {
@@ -123,7 +120,7 @@ export class ChangeLog {
   /** An execution counts whether or not its changes can be told. */
   #look(excluded: readonly string[]): ChangePeriod["snapshot"] {
     try {
-      const snapshot = this.#workspace.snapshot(excluded);
+      const snapshot = this.workspace.snapshot(excluded);
       return snapshot instanceof Promise ? snapshot.catch(() => undefined) : snapshot;
     } catch {
       return undefined;

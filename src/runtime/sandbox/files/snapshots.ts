@@ -55,19 +55,16 @@ export interface SandboxSnapshotsInit<Forked> {
 
 /** The snapshots of a running sandbox's session: taken, brought back, forked from. */
 export class SandboxSnapshots<Forked> {
-  readonly #init: SandboxSnapshotsInit<Forked>;
   /** A snapshot that is taken while another is brought back would be half of both. */
   readonly #mutex = new Mutex();
   /** Those that go with this sandbox. */
   readonly #temporary = new Set<string>();
   readonly #closing = new AbortController();
 
-  constructor(init: SandboxSnapshotsInit<Forked>) {
-    this.#init = init;
-  }
+  constructor(private readonly init: SandboxSnapshotsInit<Forked>) {}
 
   async create(options: SnapshotOptions & { readonly isTemporary?: boolean } = {}): Promise<SnapshotInfo> {
-    const { store, workspace, touched, activity, sessionId } = this.#init;
+    const { store, workspace, touched, activity, sessionId } = this.init;
     return this.#inTurn(options.signal, async (signal) => {
       const ended = activity.begin("snapshot");
       try {
@@ -90,7 +87,7 @@ export class SandboxSnapshots<Forked> {
   }
 
   async restore(snapshot: string | SnapshotInfo, options: RestoreOptions = {}): Promise<RestoreReport> {
-    const { store, workspace, touched, activity } = this.#init;
+    const { store, workspace, touched, activity } = this.init;
     const id = snapshotIdOf(snapshot);
     return this.#inTurn(options.signal, async (signal) => {
       const ended = activity.beginRestore();
@@ -116,26 +113,26 @@ export class SandboxSnapshots<Forked> {
   }
 
   list(): Promise<SnapshotInfo[]> {
-    return this.#init.store.list();
+    return this.init.store.list();
   }
 
   async remove(snapshot: string | SnapshotInfo): Promise<boolean> {
     const id = snapshotIdOf(snapshot);
     this.#temporary.delete(id);
-    return this.#init.store.remove(id);
+    return this.init.store.remove(id);
   }
 
   exportArchive(snapshot: string | SnapshotInfo): Promise<Readable> {
-    return exportFrom(this.#init.store, snapshot);
+    return exportFrom(this.init.store, snapshot);
   }
 
   importArchive(source: Readable | Uint8Array, options: SnapshotOptions = {}): Promise<SnapshotInfo> {
-    return importInto(this.#init.store, this.#init.sessionId(), source, options);
+    return importInto(this.init.store, this.init.sessionId(), source, options);
   }
 
   /** A new session with the files of a snapshot, those that `denyWrite` protects included. */
   async fork(key = `fork-${randomBytes(6).toString("hex")}`, options: ForkOptions = {}): Promise<Forked> {
-    const { store, fork, assertRunning } = this.#init;
+    const { store, fork, assertRunning } = this.init;
     validateSessionKey(key);
     assertRunning();
     const { snapshotId, signal } = options;
@@ -171,11 +168,11 @@ export class SandboxSnapshots<Forked> {
   }
 
   async #inTurn<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    this.#init.assertRunning();
+    this.init.assertRunning();
     const either =
       signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]);
     return this.#mutex.run(async () => {
-      this.#init.assertRunning();
+      this.init.assertRunning();
       return work(either);
     }, either);
   }

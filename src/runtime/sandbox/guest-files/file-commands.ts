@@ -12,15 +12,13 @@ const REMOVE_MS = 300_000;
 
 /** What the wire has no frame for, done by small commands inside. Paths go in as arguments, one name each. */
 export class FileCommands {
-  readonly #inside: Inside;
-  readonly #patienceMs: number;
   #find: Promise<FindKind> | undefined;
 
   /** No command gets more time than `patienceMs`. */
-  constructor(inside: Inside, patienceMs: number) {
-    this.#inside = inside;
-    this.#patienceMs = patienceMs;
-  }
+  constructor(
+    private readonly inside: Inside,
+    private readonly patienceMs: number,
+  ) {}
 
   /** What stands at the path, itself and not what it points to. */
   async look(path: RelativePath): Promise<FoundEntry> {
@@ -87,7 +85,7 @@ export class FileCommands {
   /** The source was looked at: a link that has come above it since leads nowhere but inside. */
   async move(from: RelativePath, to: RelativePath): Promise<void> {
     const [walk, leaf] = split(to);
-    const source = `${this.#inside.guestWorkspace}/${from.text}`;
+    const source = `${this.inside.guestWorkspace}/${from.text}`;
     await this.#do(MOVE, to, { walk, make: true, arguments: [leaf, source] });
   }
 
@@ -97,14 +95,14 @@ export class FileCommands {
   }
 
   async #run(script: string, { walk, make, timeoutMs, take, ...rest }: Walk): Promise<InsideEnd> {
-    const workspace = this.#inside.guestWorkspace;
+    const workspace = this.inside.guestWorkspace;
     const command: InsideCommand = {
       script,
       arguments: [workspace, make ? "make" : "", String(walk.length), ...walk, ...rest.arguments],
-      timeoutMs: Math.min(timeoutMs ?? COMMAND_MS, this.#patienceMs),
+      timeoutMs: Math.min(timeoutMs ?? COMMAND_MS, this.patienceMs),
       ...(take !== undefined && { take }),
     };
-    return runInside(this.#inside, command).catch((error: unknown) => {
+    return runInside(this.inside, command).catch((error: unknown) => {
       throw systemCode(error) === "COMMAND_NOT_FOUND" ? toolsMissing(error) : error;
     });
   }

@@ -40,23 +40,19 @@ const WORKSPACE = { text: "", components: [] };
 
 /** The files inside, through commands and transfers of the guest. All that it answers is the hostile side's word. */
 export class GuestTree implements WorkspaceTree {
-  readonly #inside: Inside;
-  readonly #commands: FileCommands;
-  readonly #writes: PendingWrites;
-
-  constructor(inside: Inside, commands: FileCommands, writes: PendingWrites) {
-    this.#inside = inside;
-    this.#commands = commands;
-    this.#writes = writes;
-  }
+  constructor(
+    private readonly inside: Inside,
+    private readonly commands: FileCommands,
+    private readonly writes: PendingWrites,
+  ) {}
 
   /** `known` tells the targets of links that have not changed since. */
   async look(
     maxEntries: number,
     known: (path: string) => TreeNode | undefined = () => undefined,
   ): Promise<Tree> {
-    const [{ found, truncated, isOnlyTooDeep }, isHalf] = await this.#writes.observe(() =>
-      this.#commands.list(parseRelativePath("."), { maxEntries, maxDepth: TREE_MAX_DEPTH }, LIST_MS),
+    const [{ found, truncated, isOnlyTooDeep }, isHalf] = await this.writes.observe(() =>
+      this.commands.list(parseRelativePath("."), { maxEntries, maxDepth: TREE_MAX_DEPTH }, LIST_MS),
     );
     const nodes = new Map<string, TreeNode>();
     const skipped: TreeProblem[] = [];
@@ -93,7 +89,7 @@ export class GuestTree implements WorkspaceTree {
   async at(paths: readonly string[]): Promise<Map<string, TreeNode>> {
     const nodes = new Map<string, TreeNode>();
     const wanted = new Set(paths.map(byteNameOf));
-    const script = statAll(await this.#commands.findKind());
+    const script = statAll(await this.commands.findKind());
     for (const batch of batches(paths.map((path) => [`./${path}`]))) {
       const listing = new Listing({ maxEntries: batch.length, maxDepth: TREE_MAX_DEPTH });
       await this.#run(script, batch, (chunk) => listing.push(chunk), [0, 1]);
@@ -112,12 +108,12 @@ export class GuestTree implements WorkspaceTree {
 
   read(path: string, maxBytes = Number.MAX_SAFE_INTEGER): Readable {
     const idleMs = COMMAND_MS;
-    return receiveFile(this.#inside.runner, this.#absolute(path), { shown: path, maxBytes, idleMs });
+    return receiveFile(this.inside.runner, this.#absolute(path), { shown: path, maxBytes, idleMs });
   }
 
   async write({ path, mode }: Pick<TreeNode, "path" | "mode">, content: Readable): Promise<void> {
-    await this.#writes.during(path, () =>
-      sendFile(this.#inside.runner, this.#absolute(path), content, { shown: path, mode, idleMs: COMMAND_MS }),
+    await this.writes.during(path, () =>
+      sendFile(this.inside.runner, this.#absolute(path), content, { shown: path, mode, idleMs: COMMAND_MS }),
     );
   }
 
@@ -184,9 +180,9 @@ export class GuestTree implements WorkspaceTree {
     take?: (chunk: Buffer) => boolean,
     fine: readonly number[] = [0],
   ): Promise<InsideEnd> {
-    const end = await runInside(this.#inside, {
+    const end = await runInside(this.inside, {
       script,
-      arguments: [this.#inside.guestWorkspace, ...argument],
+      arguments: [this.inside.guestWorkspace, ...argument],
       timeoutMs: LIST_MS,
       ...(take !== undefined && { take }),
     });
@@ -196,7 +192,7 @@ export class GuestTree implements WorkspaceTree {
   }
 
   #absolute(path: string): string {
-    return `${this.#inside.guestWorkspace}/${path}`;
+    return `${this.inside.guestWorkspace}/${path}`;
   }
 }
 

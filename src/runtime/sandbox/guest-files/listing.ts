@@ -44,13 +44,10 @@ export class Listing {
   readonly found: FoundEntry[] = [];
   /** True when there was more than the limits allow. */
   truncated = false;
-  readonly #limits: ListingLimits;
   #rest: Buffer = Buffer.alloc(0);
   #bytes = 0;
 
-  constructor(limits: ListingLimits) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: ListingLimits) {}
 
   /** False: the limit is reached. Throws for output that is not a listing. */
   push(chunk: Buffer): boolean {
@@ -58,7 +55,7 @@ export class Listing {
     if (this.#bytes > MAX_LISTING_BYTES) this.truncated = true;
     let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     for (let end = bytes.indexOf(0); end >= 0 && !this.truncated; end = bytes.indexOf(0)) {
-      if (this.found.length >= this.#limits.maxEntries) this.truncated = true;
+      if (this.found.length >= this.limits.maxEntries) this.truncated = true;
       else this.#add(bytes.subarray(0, end));
       bytes = bytes.subarray(end + 1);
     }
@@ -70,7 +67,7 @@ export class Listing {
   #add(record: Buffer): void {
     const found = parseRecord(record);
     const depth = found.path.split("/").length;
-    if (depth > this.#limits.maxDepth) throw notAListing();
+    if (depth > this.limits.maxDepth) throw notAListing();
     this.found.push(found);
   }
 }

@@ -124,7 +124,7 @@ for path do
 done
 true`;
 
-/** Arguments: the workspace, then paths beneath it. What cannot go with all that is in it stays. */
+/** Arguments: the workspace, then paths beneath it. A directory that cannot be removed with all that is in it stays. */
 export const REMOVE_TREES = `cd -P "$1" || exit ${Exit.noWorkspace}
 shift
 for path do

@@ -23,18 +23,15 @@ const FORKED = LANGUAGES.find(({ warm }) => warm?.cellCommand !== undefined);
 
 /** Runs programs in cells: namespaces, files and limits of their own, gone with the program. */
 export class CellRunner {
-  readonly #instance: Instance;
-  readonly #settings: CellSettings | undefined;
-  readonly #start: CommandStart;
   #interpreter: WarmHandle | undefined;
   #isReady = false;
   #failures = 0;
 
-  constructor(instance: Instance, settings: CellSettings | undefined, start: CommandStart) {
-    this.#instance = instance;
-    this.#settings = settings;
-    this.#start = start;
-  }
+  constructor(
+    private readonly instance: Instance,
+    private readonly settings: CellSettings | undefined,
+    private readonly start: CommandStart,
+  ) {}
 
   prepare(language: Language, code: string, options: RunCodeOptions): PreparedProgram {
     if (options.cwd !== undefined || options.filename !== undefined) {
@@ -53,11 +50,11 @@ export class CellRunner {
         },
       );
     }
-    const { guestWorkspace, guestRuntime } = this.#instance;
+    const { guestWorkspace, guestRuntime } = this.instance;
     const path = `${guestWorkspace}/${fileNameFor(`main${language.extensions[0]}`, code)}`;
     const args = options.args ?? [];
     const warm = language === FORKED && content.length <= MAX_WARM_BYTES ? this.#warm(settings) : undefined;
-    const env = { ...this.#start.environment, ...options.env };
+    const env = { ...this.start.environment, ...options.env };
     const job = { path, argv: [path, ...args], cwd: guestWorkspace, env, file: code };
     return {
       request: {
@@ -77,7 +74,7 @@ export class CellRunner {
   }
 
   #require(): CellSettings {
-    if (this.#settings !== undefined) return this.#settings;
+    if (this.settings !== undefined) return this.settings;
     throw new SandboxError("UNSUPPORTED", "This sandbox was not made for cells", {
       hint: "Ask for it: manager.startSandbox(key, { cells: true }). Only the backend bubblewrap has them.",
     });
@@ -89,12 +86,12 @@ export class CellRunner {
   }
 
   #launch(settings: CellSettings): void {
-    const { guestRuntime, guestWorkspace, runner } = this.#instance;
+    const { guestRuntime, guestWorkspace, runner } = this.instance;
     const argv = FORKED?.warm?.cellCommand?.(guestRuntime, settings);
     if (FORKED === undefined || argv === undefined) return;
     const handle = runner.warm({
       argv,
-      env: this.#start.environment,
+      env: this.start.environment,
       cwd: guestWorkspace,
       kind: "fork",
       makesCells: true,

@@ -3,27 +3,25 @@ import type { SandboxNetwork } from "../network/network.js";
 
 /** What every command starts from: its environment, and the directory it is in. */
 export class CommandStart {
-  readonly #instance: Instance;
-  readonly #network: SandboxNetwork;
   /** Until the network's part of it changes. */
   #known: { readonly network: object; readonly all: Readonly<Record<string, string>> } | undefined;
 
-  constructor(instance: Instance, network: SandboxNetwork) {
-    this.#instance = instance;
-    this.#network = network;
-  }
+  constructor(
+    private readonly instance: Instance,
+    private readonly network: SandboxNetwork,
+  ) {}
 
   get environment(): Readonly<Record<string, string>> {
-    const { environment } = this.#network;
+    const { environment } = this.network;
     if (this.#known?.network !== environment) {
-      this.#known = { network: environment, all: { ...this.#instance.baseEnv, ...environment } };
+      this.#known = { network: environment, all: { ...this.instance.baseEnv, ...environment } };
     }
     return this.#known.all;
   }
 
   /** Relative ones start at the workspace. */
   directory(cwd: string | undefined): string {
-    const workspace = this.#instance.guestWorkspace;
+    const workspace = this.instance.guestWorkspace;
     if (cwd === undefined || cwd === "") return workspace;
     return cwd.startsWith("/") ? cwd : `${workspace}/${cwd}`;
   }

@@ -42,26 +42,19 @@ function notReady(): SandboxError {
 
 /** Keeps interpreters started inside one sandbox, in the background of what runs. */
 export class WarmInterpreters {
-  readonly #instance: Instance;
-  readonly #settings: (language: Language) => WarmSettings;
-  readonly #environment: () => Readonly<Record<string, string>>;
   readonly #languages = new Map<string, LanguageSlots>();
   #closed = false;
 
   constructor(
-    instance: Instance,
-    settings: (language: Language) => WarmSettings,
-    environment: () => Readonly<Record<string, string>>,
-  ) {
-    this.#instance = instance;
-    this.#settings = settings;
-    this.#environment = environment;
-  }
+    private readonly instance: Instance,
+    private readonly settings: (language: Language) => WarmSettings,
+    private readonly environment: () => Readonly<Record<string, string>>,
+  ) {}
 
   /** Starts one now; resolves when it is ready. */
   async prepare(language: Language): Promise<void> {
     const slots = this.#slots(language);
-    if ((await slots?.prepare()) === true && this.#settings(language).keeps) slots?.replenish();
+    if ((await slots?.prepare()) === true && this.settings(language).keeps) slots?.replenish();
   }
 
   /** One that can take this program now; undefined: start it the plain way. */
@@ -69,14 +62,14 @@ export class WarmInterpreters {
     language: Language,
     env: Readonly<Record<string, string>>,
   ): { readonly id: number; done(): void } | undefined {
-    if (!this.#settings(language).enabled) return undefined;
-    const own = this.#environment();
+    if (!this.settings(language).enabled) return undefined;
+    const own = this.environment();
     return this.#slots(language)?.take(Object.keys(env).length === 0 ? own : { ...own, ...env });
   }
 
   /** Called after a program ended: the next one of its language finds a warm interpreter. */
   replenish(language: Language): void {
-    const { enabled, keeps } = this.#settings(language);
+    const { enabled, keeps } = this.settings(language);
     if (enabled && keeps) this.#slots(language)?.replenish();
   }
 
@@ -91,11 +84,11 @@ export class WarmInterpreters {
     let slots = this.#languages.get(language.name);
     if (slots === undefined) {
       slots = new LanguageSlots(
-        this.#instance,
+        this.instance,
         language,
         language.warm,
-        this.#settings(language),
-        this.#environment,
+        this.settings(language),
+        this.environment,
       );
       this.#languages.set(language.name, slots);
     }
@@ -105,11 +98,7 @@ export class WarmInterpreters {
 
 /** The interpreters of one language. */
 class LanguageSlots {
-  readonly #instance: Instance;
   readonly #language: string;
-  readonly #warm: NonNullable<Language["warm"]>;
-  readonly #settings: WarmSettings;
-  readonly #environment: () => Readonly<Record<string, string>>;
   #slots: Slot[] = [];
   #lastEnvironment: Readonly<Record<string, string>> | undefined;
   #lastStartup = "";
@@ -119,17 +108,13 @@ class LanguageSlots {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(
-    instance: Instance,
+    private readonly instance: Instance,
     { name }: Language,
-    warm: NonNullable<Language["warm"]>,
-    settings: WarmSettings,
-    environment: () => Readonly<Record<string, string>>,
+    private readonly warm: NonNullable<Language["warm"]>,
+    private readonly settings: WarmSettings,
+    private readonly environment: () => Readonly<Record<string, string>>,
   ) {
-    this.#instance = instance;
     this.#language = name;
-    this.#warm = warm;
-    this.#settings = settings;
-    this.#environment = environment;
   }
 
   /** False: one was ready already. */
@@ -145,23 +130,23 @@ class LanguageSlots {
     // One that was never used has a seed of its own; after that, the one that has rested longest.
     const fitting = this.#slots.filter((slot) => slot.ready && slot.startup === startup);
     const slot = fitting.sort((a, b) => a.usedAt - b.usedAt)[0];
-    if (slot === undefined || (this.#settings.freshHashSeed && slot.usedAt > 0)) return undefined;
+    if (slot === undefined || (this.settings.freshHashSeed && slot.usedAt > 0)) return undefined;
     slot.usedAt = performance.now();
     slot.running++;
-    if (this.#warm.kind === "single") this.#remove(slot);
+    if (this.warm.kind === "single") this.#remove(slot);
     return { id: slot.handle.id, done: () => slot.running-- };
   }
 
   replenish(): void {
     clearTimeout(this.#timer);
     this.#dropOutdated();
-    if (this.#warm.kind === "single") {
+    if (this.warm.kind === "single") {
       if (this.#slots.length === 0) this.#start();
       return;
     }
     // The second of the pair follows the first, so that a burst has two seeds as soon as it can.
     if (this.#slots.length < FORKING_SLOTS && this.#slots.every(({ ready }) => ready)) this.#start();
-    const quietMs = this.#settings.freshHashSeed ? 0 : QUIET_STARTS * this.#startMs;
+    const quietMs = this.settings.freshHashSeed ? 0 : QUIET_STARTS * this.#startMs;
     this.#timer = setTimeout(() => this.#refresh(), quietMs);
     this.#timer.unref();
   }
@@ -197,7 +182,7 @@ class LanguageSlots {
 
   /** The environment has changed since they started: nothing would fit them any more. */
   #dropOutdated(): void {
-    const startup = this.#startupOf(this.#environment());
+    const startup = this.#startupOf(this.environment());
     for (const slot of this.#slots.filter((each) => each.startup !== startup && each.running === 0)) {
       this.#remove(slot);
       slot.handle.stop();
@@ -206,7 +191,7 @@ class LanguageSlots {
 
   #startupOf(env: Readonly<Record<string, string>>): string {
     if (env === this.#lastEnvironment) return this.#lastStartup;
-    const entries = Object.entries(env).filter(([name]) => this.#warm.startupVariables.test(name));
+    const entries = Object.entries(env).filter(([name]) => this.warm.startupVariables.test(name));
     this.#lastEnvironment = env;
     this.#lastStartup = JSON.stringify(entries.sort());
     return this.#lastStartup;
@@ -214,7 +199,7 @@ class LanguageSlots {
 
   #start(): Slot | undefined {
     if (this.#failures >= MAX_FAILURES) return undefined;
-    const env = this.#environment();
+    const env = this.environment();
     const handle = this.#launch(env);
     if (handle === undefined) return undefined;
     const slot: Slot = { handle, startup: this.#startupOf(env), ready: false, usedAt: 0, running: 0 };
@@ -235,11 +220,11 @@ class LanguageSlots {
   /** Undefined: the sandbox has just ended, which is no error here. */
   #launch(env: Readonly<Record<string, string>>): WarmHandle | undefined {
     try {
-      return this.#instance.runner.warm({
-        argv: this.#warm.command(this.#instance.guestRuntime, this.#settings.preload),
+      return this.instance.runner.warm({
+        argv: this.warm.command(this.instance.guestRuntime, this.settings.preload),
         env,
-        cwd: this.#instance.guestWorkspace,
-        kind: this.#warm.kind,
+        cwd: this.instance.guestWorkspace,
+        kind: this.warm.kind,
         language: this.#language,
       });
     } catch {

@@ -8,17 +8,15 @@ export interface SyncLimits {
 
 /** Counts what arrives, whatever its sender said before. */
 export class Budget {
-  readonly #limits: SyncLimits;
   readonly #deadline: number;
   #bytes: number;
   #entries: number;
 
   constructor(
-    limits: SyncLimits,
+    private readonly limits: SyncLimits,
     used: { readonly bytes: number; readonly entries: number },
     timeoutMs: number,
   ) {
-    this.#limits = limits;
     this.#bytes = limits.maxBytes - used.bytes;
     this.#entries = limits.maxEntries - used.entries;
     this.#deadline = performance.now() + timeoutMs;
@@ -32,7 +30,7 @@ export class Budget {
     }
     throw new SandboxError(
       "DISK_FULL",
-      `This host keeps ${this.#limits.maxBytes} bytes of a session's files`,
+      `This host keeps ${this.limits.maxBytes} bytes of a session's files`,
       {
         hint: "Remove files from the workspace, or raise limits.workspace.",
       },
@@ -50,7 +48,7 @@ export class Budget {
       this.#entries--;
       return;
     }
-    throw new SandboxError("DISK_FULL", `This host keeps ${this.#limits.maxEntries} files of a session`, {
+    throw new SandboxError("DISK_FULL", `This host keeps ${this.limits.maxEntries} files of a session`, {
       hint: "Remove files from the workspace, or raise limits.workspaceInodes.",
     });
   }

@@ -12,7 +12,7 @@ const ATTEMPTS = 3;
 
 interface PullContext {
   readonly budget: Budget;
-  readonly tally: SyncCounter;
+  readonly counter: SyncCounter;
   /** There is no later sync: a file that does not stop changing is taken as it is. */
   readonly last: boolean;
 }
@@ -40,7 +40,7 @@ export async function pullFiles(
     todo = again;
   }
   for (const { from } of todo) {
-    context.tally.fail(from.path, new SandboxError("FILE_FAILED", "It changed while it was read"));
+    context.counter.fail(from.path, new SandboxError("FILE_FAILED", "It changed while it was read"));
   }
   return taken;
 }
@@ -50,7 +50,7 @@ async function pullBatch(
   guest: GuestTree,
   host: HostTree,
   batch: SyncPlan["copy"],
-  { budget, tally }: PullContext,
+  { budget, counter }: PullContext,
   takesAny: boolean,
   taken: Map<string, Node>,
 ): Promise<SyncPlan["copy"][number][]> {
@@ -78,7 +78,7 @@ async function pullBatch(
         await receive(guest, from.path, file, budget);
       } catch (error) {
         drop(from.path);
-        tally.fail(from.path, error);
+        counter.fail(from.path, error);
       }
     });
     const now = await guest.at([...arrived.keys()]);
@@ -92,16 +92,16 @@ async function pullBatch(
         drop(from.path);
         // What is gone by now is the next copy's matter.
         if (current !== undefined) again.push({ from: current, to });
-        else tally.fail(from.path, new SandboxError("FILE_NOT_FOUND", "It was removed while it was read"));
+        else counter.fail(from.path, new SandboxError("FILE_NOT_FOUND", "It was removed while it was read"));
         continue;
       }
       const node = isComplete ? from : { ...(current ?? from), size: one.file.received };
       arrived.delete(from.path);
-      tally.attempt(from.path, () => {
+      counter.attempt(from.path, () => {
         one.file.commit(node.mtimeNs);
         taken.set(from.path, node);
-        tally.copied++;
-        tally.bytes += one.file.received;
+        counter.copied++;
+        counter.bytes += one.file.received;
         if (!isComplete) throw new SandboxError("FILE_FAILED", "It was taken while it changed");
       });
     }

@@ -10,7 +10,7 @@ export async function pushFiles(
   host: HostTree,
   guest: GuestTree,
   files: readonly Node[],
-  tally: SyncCounter,
+  counter: SyncCounter,
   timeoutMs: number,
 ): Promise<void> {
   const unlimited = { maxBytes: Number.POSITIVE_INFINITY, maxEntries: Number.POSITIVE_INFINITY };
@@ -25,10 +25,10 @@ export async function pushFiles(
         // Also when it was not read.
         content.destroy();
       }
-      tally.copied++;
-      tally.bytes += node.size;
+      counter.copied++;
+      counter.bytes += node.size;
     } catch (error) {
-      tally.fail(node.path, error);
+      counter.fail(node.path, error);
     }
   });
 }

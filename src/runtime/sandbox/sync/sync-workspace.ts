@@ -62,11 +62,11 @@ export class WorkspaceSync {
     const [host, guest] = [await this.#host.look(this.#limits.maxEntries), await this.#lookInside()];
     const base = keep ? (this.#base ?? new Map()) : this.#base;
     const plan = planSync(host, guest, { from: "host", base, isExcluded: this.#isExcluded() });
-    const tally = new SyncCounter([...host.skipped, ...guest.skipped], host.truncated || guest.truncated);
+    const counter = new SyncCounter([...host.skipped, ...guest.skipped], host.truncated || guest.truncated);
     const { files, links, directories } = byType(plan);
     const gone = plan.remove.map(({ path }) => path);
     await this.#guest.remove(plan.remove);
-    tally.removed = gone.length;
+    counter.removed = gone.length;
     const above = parentsOf([...files.map(({ from }) => from), ...links]);
     const closed = [...guest.nodes.values()].filter(
       ({ path, type, mode }) => type === "directory" && (mode & 0o700) !== 0o700 && above.has(path),
@@ -77,19 +77,19 @@ export class WorkspaceSync {
     await this.#guest.makeDirectories([...parents, ...directories.map(({ path }) => path)]);
     const known = await this.#sameContents(files);
     const changed = files.filter(({ from }) => !known.has(from.path)).map(({ from }) => from);
-    await pushFiles(this.#host, this.#guest, changed, tally, SYNC_MS);
+    await pushFiles(this.#host, this.#guest, changed, counter, SYNC_MS);
     await this.#guest.link(links);
-    const written = files.map(({ from }) => from).filter(({ path }) => !tally.hasFailed(path));
+    const written = files.map(({ from }) => from).filter(({ path }) => !counter.hasFailed(path));
     await this.#guest.setTimes(written);
     const reopened = closed.map(({ path, mode }) => host.nodes.get(path) ?? ({ path, mode } as Node));
     await this.#guest.setModes(
       [...written.filter(({ path }) => known.has(path)), ...reopened, ...directories].reverse(),
     );
     const after = await this.#lookInside();
-    tally.copied += links.length + directories.length + known.size;
+    counter.copied += links.length + directories.length + known.size;
     const wanted = [...plan.copy.map(({ from }) => from), ...plan.same.map(([from]) => from)];
-    this.#settle(wanted, host, after, gone, tally);
-    return tally.report();
+    this.#settle(wanted, host, after, gone, counter);
+    return counter.report();
   }
 
   async #pull(last: boolean): Promise<SyncReport> {
@@ -101,66 +101,66 @@ export class WorkspaceSync {
       base: this.#base ?? new Map(),
       isExcluded: (path) => isExcluded(path) || this.#isHosts(path),
     });
-    const tally = new SyncCounter([...guest.skipped, ...host.skipped], guest.truncated);
+    const counter = new SyncCounter([...guest.skipped, ...host.skipped], guest.truncated);
     const { files, links, directories } = byType(plan);
     const above = parentsOf([...plan.remove, ...plan.copy.map(({ from }) => from)]);
     const closed = [...host.nodes.values()].filter(
       ({ path, type, mode }) => type === "directory" && (mode & 0o700) !== 0o700 && above.has(path),
     );
-    for (const node of closed) tally.attempt(node.path, () => this.#host.setMode(node, node.mode | 0o700));
+    for (const node of closed) counter.attempt(node.path, () => this.#host.setMode(node, node.mode | 0o700));
     const used = { bytes: 0, entries: host.nodes.size };
     for (const { type, size } of host.nodes.values()) used.bytes += type === "file" ? size : 0;
     const budget = new Budget(this.#limits, used, SYNC_MS);
     for (const node of plan.remove) {
-      const isGone = tally.attempt(node.path, () => this.#host.remove(node));
+      const isGone = counter.attempt(node.path, () => this.#host.remove(node));
       if (!isGone) continue;
-      tally.removed++;
+      counter.removed++;
       budget.giveBackEntry();
       if (node.type === "file") budget.giveBack(node.size);
     }
     const removed = new Set(plan.remove.map(({ path }) => path));
     const isNew = (path: string) => removed.has(path) || !host.nodes.has(path);
     for (const { path } of directories) {
-      tally.attempt(path, () => {
+      counter.attempt(path, () => {
         if (isNew(path)) budget.spendEntry();
         this.#host.makeDirectory(path);
       });
     }
     const known = await this.#sameContents(files);
     for (const { from } of files.filter(({ from: { path } }) => known.has(path))) {
-      const isDone = tally.attempt(from.path, () => {
+      const isDone = counter.attempt(from.path, () => {
         this.#host.setMode(from, from.mode | 0o400);
         this.#host.setTime(from.path, from.mtimeNs);
         this.#host.setMode(from, from.mode);
       });
-      if (isDone) tally.copied++;
+      if (isDone) counter.copied++;
     }
     const seen = await pullFiles(
       this.#guest,
       this.#host,
       files.filter(({ from }) => !known.has(from.path)),
-      { budget, tally, last },
+      { budget, counter, last },
     );
     for (const { path, target } of links) {
-      tally.attempt(path, () => {
+      counter.attempt(path, () => {
         if (isNew(path)) budget.spendEntry();
         this.#host.link(path, target!);
-        tally.copied++;
+        counter.copied++;
       });
     }
     const modes = new Map([...closed, ...directories].map((node) => [node.path, node]));
     for (const { path, mode, ...node } of [...modes.values()].sort((a, b) => (a.path < b.path ? 1 : -1))) {
       const wanted = guest.nodes.get(path)?.mode ?? mode;
-      tally.attempt(path, () => this.#host.setMode({ ...node, path }, wanted));
+      counter.attempt(path, () => this.#host.setMode({ ...node, path }, wanted));
     }
-    tally.copied += directories.length;
+    counter.copied += directories.length;
     const nodes = new Map([...guest.nodes, ...seen]);
     const wanted = [
       ...plan.copy.map(({ from }) => nodes.get(from.path)!),
       ...plan.same.map(([from]) => from),
     ];
-    this.#settleOnHost(wanted, plan, nodes, tally);
-    return tally.report();
+    this.#settleOnHost(wanted, plan, nodes, counter);
+    return counter.report();
   }
 
   /** Files of which both sides have the same bytes, though their times differ. */
@@ -184,7 +184,7 @@ export class WorkspaceSync {
     host: Tree,
     after: Tree,
     gone: readonly string[],
-    tally: SyncCounter,
+    counter: SyncCounter,
   ): void {
     const base: Base = this.#base ?? new Map();
     this.#base = base;
@@ -193,8 +193,8 @@ export class WorkspaceSync {
       const [own, theirs] = [host.nodes.get(path), after.nodes.get(path)];
       if (own !== undefined && theirs !== undefined && looksSame(own, theirs)) {
         base.set(path, { host: own, guest: theirs });
-      } else if (!tally.hasFailed(path)) {
-        tally.fail(path, new SandboxError("FILE_FAILED", "The sandbox did not keep it as it was sent"));
+      } else if (!counter.hasFailed(path)) {
+        counter.fail(path, new SandboxError("FILE_FAILED", "The sandbox did not keep it as it was sent"));
       }
     }
     for (const path of base.keys()) if (!host.nodes.has(path) && !after.nodes.has(path)) base.delete(path);
@@ -205,14 +205,14 @@ export class WorkspaceSync {
     wanted: readonly Node[],
     plan: SyncPlan,
     guest: ReadonlyMap<string, Node>,
-    tally: SyncCounter,
+    counter: SyncCounter,
   ): void {
     const base: Base = this.#base ?? new Map();
     this.#base = base;
-    for (const { path } of plan.remove) if (!tally.hasFailed(path)) base.delete(path);
+    for (const { path } of plan.remove) if (!counter.hasFailed(path)) base.delete(path);
     for (const node of wanted) {
-      if (tally.hasFailed(node.path)) continue;
-      tally.attempt(node.path, () => {
+      if (counter.hasFailed(node.path)) continue;
+      counter.attempt(node.path, () => {
         const own = this.#host.at(node.path);
         if (own !== undefined && looksSame(own, node)) base.set(node.path, { host: own, guest: node });
         else base.delete(node.path);

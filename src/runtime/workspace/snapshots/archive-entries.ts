@@ -23,19 +23,16 @@ export type CheckedEntry = SnapshotEntry | Omit<SnapshotEntry & { type: "file" }
 export class ArchiveEntries {
   files = 0;
   bytes = 0;
-  readonly #limits: SnapshotLimits;
   readonly #entries = new Map<string, SnapshotEntry>();
   /** Directories that only something in them has told of. */
   readonly #implied = new Set<string>();
   #headers = 0;
 
-  constructor(limits: SnapshotLimits) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: SnapshotLimits) {}
 
   /** Throws for what may not be in an archive. Undefined: it is the workspace itself. */
   check(header: TarHeader): CheckedEntry | undefined {
-    const { maxFiles, maxBytes } = this.#limits;
+    const { maxFiles, maxBytes } = this.limits;
     // One more, for the workspace itself.
     if (++this.#headers > maxFiles + 1) throw tooMany(maxFiles);
     const name = nameOf(header.name, header.pax?.["path"]);
@@ -92,7 +89,7 @@ export class ArchiveEntries {
         throw archiveInvalid(`${quoted(text)} is beneath ${quoted(path)}, which is no directory`);
       }
     }
-    const { maxFiles } = this.#limits;
+    const { maxFiles } = this.limits;
     if (this.#entries.size + (this.#entries.has(text) ? 0 : 1) > maxFiles) throw tooMany(maxFiles);
   }
 }

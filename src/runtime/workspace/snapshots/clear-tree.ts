@@ -24,21 +24,18 @@ export class Clearing {
   readonly kept = new Map<string, string>();
   /** The modes of directories that had to be opened. */
   readonly opened = new Map<string, number>();
-  readonly #tree: WorkspaceTree;
-  readonly #wanted: ReadonlyMap<string, SnapshotEntry>;
-  readonly #options: ClearingOptions;
 
-  constructor(tree: WorkspaceTree, wanted: ReadonlyMap<string, SnapshotEntry>, options: ClearingOptions) {
-    this.#tree = tree;
-    this.#wanted = wanted;
-    this.#options = options;
-  }
+  constructor(
+    private readonly tree: WorkspaceTree,
+    private readonly wanted: ReadonlyMap<string, SnapshotEntry>,
+    private readonly options: ClearingOptions,
+  ) {}
 
   /** Resolves to what is there afterwards. */
   async run(): Promise<Tree> {
     let before: readonly Doomed[] = [];
     for (let round = 0; round < MOST_ROUNDS; round++) {
-      this.#options.clock.check();
+      this.options.clock.check();
       const seen = await this.look();
       if (await this.#open(seen)) continue;
       const doomed = await this.strangers(seen);
@@ -57,12 +54,12 @@ export class Clearing {
 
   /** More than a snapshot can have, so that something else is among it if there is anything else. */
   look(): Promise<Tree> {
-    return this.#tree.look(2 * this.#options.limits.maxFiles + 1);
+    return this.tree.look(2 * this.options.limits.maxFiles + 1);
   }
 
   /** What has to go; what is protected is noted, and stays with the directories above it. */
   async strangers({ nodes, skipped }: Tree): Promise<Doomed[]> {
-    const { isProtected } = this.#options;
+    const { isProtected } = this.options;
     const slice = new TimeSlice();
     this.kept.clear();
     const all: Doomed[] = [...nodes.values()];
@@ -76,7 +73,7 @@ export class Clearing {
       await slice.pass();
     }
     return all.filter(({ path, type }) => {
-      if (this.#wanted.get(path)?.type === type && nodes.has(path)) return false;
+      if (this.wanted.get(path)?.type === type && nodes.has(path)) return false;
       const isGuarded = guarded.has(path);
       if (!isGuarded && !isProtected(path)) return true;
       this.kept.set(path, isGuarded ? "Something in it is protected by denyWrite" : "denyWrite protects it");
@@ -88,13 +85,13 @@ export class Clearing {
     const fromTop = [...doomed].sort((a, b) => (a.path < b.path ? -1 : 1));
     if (truncated && !isOnlyTooDeep) {
       // Something protected may be among what was not seen.
-      await this.#tree.remove(fromTop.reverse());
+      await this.tree.remove(fromTop.reverse());
       return;
     }
     const going = new Set(fromTop.map(({ path }) => path));
     const tops = fromTop.filter(({ path }) => !ancestorsOf(path).some((above) => going.has(above)));
-    await this.#tree.remove(tops.filter(({ type }) => type !== "directory"));
-    await this.#tree.removeTrees(tops.filter(({ type }) => type === "directory").map(({ path }) => path));
+    await this.tree.remove(tops.filter(({ type }) => type !== "directory"));
+    await this.tree.removeTrees(tops.filter(({ type }) => type === "directory").map(({ path }) => path));
   }
 
   /** Lets us into directories that their owner has closed. True: there may be more to see now. */
@@ -104,10 +101,10 @@ export class Clearing {
         type === "directory" &&
         (mode & 0o700) !== 0o700 &&
         !this.opened.has(path) &&
-        !this.#options.isProtected(path),
+        !this.options.isProtected(path),
     );
     for (const { path, mode } of closed) this.opened.set(path, mode);
-    await this.#tree.setModes(closed.map((node) => ({ ...node, mode: node.mode | 0o700 })));
+    await this.tree.setModes(closed.map((node) => ({ ...node, mode: node.mode | 0o700 })));
     return closed.length > 0;
   }
 }

@@ -100,28 +100,26 @@ function standing(entries: readonly SnapshotEntry[]): SnapshotEntry[] {
 /** Counts what arrives, whatever was said before. */
 class Meter {
   bytes = 0;
-  readonly #maxBytes: number;
-  readonly #clock: WorkClock;
   #expected = 0;
 
-  constructor(maxBytes: number, clock: WorkClock) {
-    this.#maxBytes = maxBytes;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly maxBytes: number,
+    private readonly clock: WorkClock,
+  ) {}
 
   /** Refuses what cannot fit before any of it is read. */
   expect(path: string, size: number): void {
-    if (size > this.#maxBytes) throw tooLarge(path, this.#maxBytes);
+    if (size > this.maxBytes) throw tooLarge(path, this.maxBytes);
     this.#expected += size;
-    if (this.#expected > this.#maxBytes) throw tooMuch(this.#maxBytes);
+    if (this.#expected > this.maxBytes) throw tooMuch(this.maxBytes);
   }
 
   async *through(path: string, read: () => Readable): AsyncGenerator<Uint8Array> {
-    this.#clock.check();
+    this.clock.check();
     try {
-      for await (const chunk of this.#clock.through(read())) {
+      for await (const chunk of this.clock.through(read())) {
         this.bytes += chunk.length;
-        if (this.bytes > this.#maxBytes) throw tooMuch(this.#maxBytes);
+        if (this.bytes > this.maxBytes) throw tooMuch(this.maxBytes);
         yield chunk;
       }
     } catch (error) {

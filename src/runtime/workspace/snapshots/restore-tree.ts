@@ -50,34 +50,32 @@ export async function restoreTree(
 }
 
 class Restoring {
-  readonly #tree: WorkspaceTree;
-  readonly #wanted: Map<string, SnapshotEntry>;
-  readonly #options: RestoreTreeOptions;
   readonly #isProtected: (path: string) => boolean;
   readonly #clock: WorkClock;
   readonly #skipped = new Map<string, string>();
   readonly #written = new Set<string>();
   #bytes = 0;
 
-  constructor(tree: WorkspaceTree, wanted: Map<string, SnapshotEntry>, options: RestoreTreeOptions) {
-    this.#tree = tree;
-    this.#wanted = wanted;
-    this.#options = options;
+  constructor(
+    private readonly tree: WorkspaceTree,
+    private readonly wanted: Map<string, SnapshotEntry>,
+    private readonly options: RestoreTreeOptions,
+  ) {
     this.#isProtected = remembered(options.isProtected);
     this.#clock = new WorkClock(options.signal, options.timeoutMs);
   }
 
   async run(): Promise<RestoreReport> {
-    const clearing = new Clearing(this.#tree, this.#wanted, {
+    const clearing = new Clearing(this.tree, this.wanted, {
       isProtected: this.#isProtected,
-      limits: this.#options.limits,
+      limits: this.options.limits,
       clock: this.#clock,
     });
     const seen = await clearing.run();
     for (const [path, reason] of clearing.kept) this.#skipped.set(path, reason);
     const entries: SnapshotEntry[] = [];
     const slice = new TimeSlice();
-    for (const entry of this.#wanted.values()) {
+    for (const entry of this.wanted.values()) {
       if (await this.#mayWrite(entry, seen)) entries.push(entry);
       await slice.pass();
     }
@@ -86,17 +84,17 @@ class Restoring {
     const links = entries.filter((entry) => entry.type === "symlink");
 
     const missing = directories.filter(({ path }) => !seen.nodes.has(path));
-    await this.#tree.makeDirectories(missing.map(({ path }) => path));
+    await this.tree.makeDirectories(missing.map(({ path }) => path));
     await forEachParallel(files, (file) => this.#bringFile(file, seen.nodes.get(file.path)));
     const changed = links.filter((link) => !isAlike(link, seen.nodes.get(link.path)));
-    await this.#tree.link(changed.map(({ path, target }) => ({ path, target: byteNameOf(target) })));
-    await this.#tree.setTimes(this.#untimely(files, seen));
-    await this.#tree.setModes(this.#unlikeModes(files, seen, clearing.opened));
+    await this.tree.link(changed.map(({ path, target }) => ({ path, target: byteNameOf(target) })));
+    await this.tree.setTimes(this.#untimely(files, seen));
+    await this.tree.setModes(this.#unlikeModes(files, seen, clearing.opened));
     for (const { path } of [...missing, ...changed]) this.#written.add(path);
     await this.#verify(entries, clearing);
     // From the bottom up, and last: their modes may keep everyone out afterwards.
     const closing = this.#unlikeModes(directories, seen, clearing.opened);
-    await this.#tree.setModes([...closing, ...this.#openedOthers(clearing.opened)].sort(fromBottom));
+    await this.tree.setModes([...closing, ...this.#openedOthers(clearing.opened)].sort(fromBottom));
 
     const unchanged = entries.length - this.#written.size;
     const skipped = [...this.#skipped].slice(0, MOST_SKIPPED).map(([path, reason]) => ({ path, reason }));
@@ -126,18 +124,18 @@ class Restoring {
     const isSame =
       there?.type === "file" && there.size === size && (await this.#hashOf(path, size)) === sha256;
     if (!isSame) {
-      const content = this.#options.content({ sha256, size });
+      const content = this.options.content({ sha256, size });
       try {
         // Its owner must be able to set its time; the mode comes after that.
         const timely = Readable.from(this.#clock.through(content), { objectMode: false });
-        await this.#tree.write({ path, mode: mode | 0o600 }, timely);
+        await this.tree.write({ path, mode: mode | 0o600 }, timely);
       } finally {
         content.destroy();
       }
       this.#written.add(path);
     }
     this.#bytes += size;
-    this.#options.onProgress?.({ files: this.#written.size, bytes: this.#bytes });
+    this.options.onProgress?.({ files: this.#written.size, bytes: this.#bytes });
   }
 
   /** Undefined: it has changed since it was listed, and is rewritten. */
@@ -145,7 +143,7 @@ class Restoring {
     const hash = createHash("sha256");
     let length = 0;
     try {
-      for await (const chunk of this.#clock.through(this.#tree.read(path))) {
+      for await (const chunk of this.#clock.through(this.tree.read(path))) {
         length += chunk.length;
         if (length > size) return undefined;
         hash.update(chunk);
@@ -187,7 +185,7 @@ class Restoring {
 
   /** Directories that stay though the snapshot does not have them, as they were. */
   #openedOthers(opened: ReadonlyMap<string, number>) {
-    const isKept = (path: string) => this.#skipped.has(path) && this.#wanted.get(path)?.type !== "directory";
+    const isKept = (path: string) => this.#skipped.has(path) && this.wanted.get(path)?.type !== "directory";
     return [...opened]
       .filter(([path]) => isKept(path))
       .map(([path, mode]) => ({ path, mode, type: "directory" as const }));

@@ -87,17 +87,16 @@ function scriptsOf(cases: readonly TestCase[], { name }: TestedLanguage) {
 /** Gives the solution's process one case after the other, and judges what it says. */
 class CaseTalk {
   readonly list: TestList;
-  readonly #order: CasesOrder;
   readonly #outcomes = new Set<TestOutcome>();
-  readonly #abort: () => void;
   #stream: Duplex | undefined;
   #current = -1;
   #loadFailure: LoadFailure | undefined;
   #violation: string | undefined;
 
-  constructor(order: CasesOrder, abort: () => void) {
-    this.#order = order;
-    this.#abort = abort;
+  constructor(
+    private readonly order: CasesOrder,
+    private readonly abort: () => void,
+  ) {
     this.list = new TestList("cases", order.onResult);
     this.list.add(order.cases.map(nameOfCase));
   }
@@ -112,7 +111,7 @@ class CaseTalk {
       (problem) => {
         if (problem === undefined) return;
         this.#violation = String(problem);
-        this.#abort();
+        this.abort();
       },
     );
   }
@@ -121,8 +120,8 @@ class CaseTalk {
     if (message.type === "failed") this.#loadFailure ??= message.failure;
     else if (message.type === "ready" && this.#current === -1) this.#next();
     else if (message.type === "done" && message.case === this.#current) {
-      const wanted = this.#order.cases[this.#current]!;
-      const { result, outcome } = judgeCase(wanted, message.done, this.#order.language.tests);
+      const wanted = this.order.cases[this.#current]!;
+      const { result, outcome } = judgeCase(wanted, message.done, this.order.language.tests);
       if (outcome !== undefined) this.#outcomes.add(outcome);
       this.list.end(this.#current, result);
       this.#next();
@@ -130,14 +129,14 @@ class CaseTalk {
   }
 
   #next(): void {
-    const wanted = this.#order.cases[++this.#current];
+    const wanted = this.order.cases[++this.#current];
     if (wanted === undefined) {
       this.list.hasEnded = true;
       this.#stream?.end();
       return;
     }
     this.list.start(this.#current);
-    const timeoutMs = wanted.timeoutMs ?? this.#order.caseTimeoutMs;
+    const timeoutMs = wanted.timeoutMs ?? this.order.caseTimeoutMs;
     this.#stream?.write(encodeMessage({ case: this.#current, timeoutMs, ...orderOf(wanted) }));
   }
 

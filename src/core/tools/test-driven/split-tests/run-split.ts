@@ -61,7 +61,6 @@ export async function runSplit(order: SplitRequest): Promise<SplitEnd> {
 }
 
 class SplitRun {
-  readonly #order: SplitRequest;
   readonly #ending = new AbortController();
   readonly #list: TestList;
   readonly #relay: Relay;
@@ -77,8 +76,7 @@ class SplitRun {
   #loadFailure: LoadFailure | undefined;
   #violation: SplitEnd["violation"];
 
-  constructor(order: SplitRequest) {
-    this.#order = order;
+  constructor(private readonly order: SplitRequest) {
     this.#list = new TestList(order.language.tests.runner, order.onResult);
     this.#relay = new Relay({
       onMessage: (from, message) =>
@@ -121,7 +119,7 @@ class SplitRun {
 
   /** One of the two calls. What it would throw is how it ended. */
   #start(side: RelaySide): Promise<CallEnd> {
-    const { manager, language, module, runner } = this.#order;
+    const { manager, language, module, runner } = this.order;
     return endOf(
       manager.executeBy(
         {
@@ -140,14 +138,14 @@ class SplitRun {
             await this.#go.promise;
           },
         },
-        { ...this.#order[side], signal: this.#ending.signal },
+        { ...this.order[side], signal: this.#ending.signal },
       ),
     );
   }
 
   /** Lets both start, and the next pair only when both have. */
   async #letGo(solution: Promise<CallEnd>, tests: Promise<CallEnd>): Promise<void> {
-    const { manager } = this.#order;
+    const { manager } = this.order;
     const line = mutexes.get(manager) ?? new Mutex();
     mutexes.set(manager, line);
     const both = Promise.all([this.#attached.solution.promise, this.#attached.tests.promise]);
@@ -190,7 +188,7 @@ class SplitRun {
       endedEarly: this.#endedEarly,
       hasLoaded: this.#hasLoaded,
       atWork: this.#hasLoaded ? (this.#relay.atWork ?? "tests") : "solution",
-      isCancelled: this.#order.signal?.aborted === true && !this.#list.hasEnded,
+      isCancelled: this.order.signal?.aborted === true && !this.#list.hasEnded,
       isolates: this.#isolates,
     };
   }
