@@ -624,8 +624,8 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         () => context["rollback"]!(wrong),
         () => snapshots!["restore"]!(wrong),
         () => ports!["fetch"]!(8000, wrong),
-        () => ports!["fetch"]!(wrong, "/"),
-        () => ports!["connect"]!(wrong),
+        () => ports!["fetch"]!(String(wrong), "/"),
+        () => ports!["connect"]!(String(wrong)),
       ]);
       uses.push(
         () => exec(["echo", "x"], { args: ["a"] }),

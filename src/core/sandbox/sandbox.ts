@@ -19,12 +19,12 @@ export interface SandboxOptions extends SandboxManagerOptions, SandboxCaller {
   readonly ephemeral?: boolean;
 }
 
-const CALLER = { agentId: true, role: true } as const;
 const OPTIONS: OptionNames<SandboxOptions> = {
+  ...MANAGER_OPTIONS,
   sessionId: true,
   ephemeral: true,
-  ...CALLER,
-  ...MANAGER_OPTIONS,
+  agentId: true,
+  role: true,
 };
 const { sessionId: _, ephemeral: __, ...CONNECT_OPTIONS } = OPTIONS;
 
