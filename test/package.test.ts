@@ -287,6 +287,21 @@ describe("both packages", () => {
   });
 });
 
+it("type-checks in a plain strict project, with no types but those of Node.js", () => {
+  const names = Object.keys(manifest.exports).filter((each) => !/[*]|package\.json/.test(each));
+  const imports = names.map(
+    (each, index) => `export * as e${index} from ${JSON.stringify(each.replace(".", "skerry"))};`,
+  );
+  // The types of Node.js come with those of dockerode.
+  writeFileSync(join(project, "plain.mts"), imports.join("\n"));
+  const options =
+    "--noEmit --strict --target es2022 --lib es2023,esnext.disposable --module nodenext --types node";
+  succeed(join(ROOT, "node_modules/.bin/tsc"), [...options.split(" "), "plain.mts"], {
+    cwd: project,
+    env: npmEnvironment(),
+  });
+});
+
 describe("the client, installed alone", () => {
   it("brings little with it", () => {
     const modules = join(clientProject, "node_modules");

@@ -14,6 +14,10 @@ interface SessionOpener {
   readonly again: (sessionId: string) => Promise<SandboxSession>;
   /** Two handles of one new session. */
   readonly pair: () => Promise<[SandboxSession, SandboxSession]>;
+  /** A further handle of a session. */
+  readonly another: (session: SandboxSession) => Promise<SandboxSession>;
+  /** A new one of that name. */
+  readonly named: (sessionId: string) => Promise<SandboxSession>;
 }
 
 let server: TestServer;
@@ -32,6 +36,8 @@ beforeAll(async () => {
       open: () => Sandbox.create(options),
       again: (sessionId) => Sandbox.connect(sessionId, options),
       pair: async () => [await manager.getSandbox("pair"), await manager.getSandbox("pair")],
+      another: ({ sessionId }) => manager.getSandbox(sessionId),
+      named: (sessionId) => Sandbox.create({ ...options, sessionId }),
     },
     client: {
       open: () => client.sessions.create(),
@@ -40,6 +46,8 @@ beforeAll(async () => {
         const first = await client.sessions.create();
         return [first, client.sessions.get(first.sessionId)];
       },
+      another: async ({ sessionId }) => client.sessions.get(sessionId),
+      named: (sessionId) => client.sessions.create({ sessionId }),
     },
   };
 });
@@ -221,7 +229,7 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       const process = await processes.runCode(code, { language: "python" });
       const told: unknown[] = [];
       for await (const event of process.follow()) {
-        told.push(event.type === "exit" ? event.process.exitCode : event);
+        told.push(event.type === "exit" ? event.result.exitCode : event);
         if (event.type === "stdout") await process.signal("SIGTERM");
       }
       expect(told).toEqual([{ type: "stdout", text: "on\n" }, 7]);
@@ -574,6 +582,181 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       ]);
     }));
 
+  const codeOf = (work: () => unknown) =>
+    (async () => work())().then(
+      () => "fine",
+      (error: { readonly code?: unknown; readonly name?: string }) => String(error.code ?? error.name),
+    );
+
+  it("names the option that was meant", () =>
+    inSession(async (session) => {
+      const options = { timeout: 4 } as object;
+      for (const work of [() => session.exec("true", options), () => session.processes.exec("true", options)])
+        await expect((async () => work())()).rejects.toMatchObject({
+          code: "INVALID_ARGUMENT",
+          hint: expect.stringContaining('Did you mean "timeoutMs"? Known: '),
+        });
+    }));
+
+  it("says INVALID_ARGUMENT for what makes no sense, and keeps the file", () =>
+    inSession(async (session) => {
+      const { contexts, files, ports, processes, snapshots, terminals } = session as never as Record<
+        string,
+        Record<string, (...given: unknown[]) => unknown>
+      >;
+      const { exec, runCode } = {
+        exec: session.exec.bind(session) as (...given: unknown[]) => unknown,
+        runCode: session.runCode.bind(session) as (...given: unknown[]) => unknown,
+      };
+      await session.files.write("q", "kept");
+      const context = (await session.contexts.create()) as never as Record<
+        string,
+        (given?: unknown) => unknown
+      >;
+      const uses: (() => unknown)[] = [undefined, null, 5, {}, []].flatMap((wrong) => [
+        () => exec(wrong),
+        () => runCode(wrong, { language: "python" }),
+        () => runCode("1", wrong),
+        () => processes!["exec"]!(wrong),
+        () => processes!["runCode"]!("1", wrong),
+        () => terminals!["open"]!(wrong),
+        () => files!["write"]!("q", wrong),
+        () => files!["read"]!(wrong),
+        () => context["run"]!(wrong),
+        () => context["rollback"]!(wrong),
+        () => snapshots!["restore"]!(wrong),
+        () => ports!["fetch"]!(8000, wrong),
+        () => ports!["fetch"]!(String(wrong), "/"),
+        () => ports!["connect"]!(String(wrong)),
+      ]);
+      uses.push(
+        () => exec(["echo", "x"], { args: ["a"] }),
+        () => exec("true", null),
+        () => exec("true", { signal: 5 }),
+        () => ports!["fetch"]!("8000", "/"),
+        () => contexts!["create"]!(5),
+        () => files!["remove"]!("q", null),
+      );
+      for (const use of uses) expect(await codeOf(use), String(use)).toBe("INVALID_ARGUMENT");
+      expect(await session.files.read("q")).toBe("kept");
+    }));
+
+  it("gives interrupted code a result, and counts from the first piece", () =>
+    inSession(async ({ contexts }) => {
+      const context = await contexts.create({ language: "python" });
+      const first = await context.run("1 / 0");
+      expect(first).toMatchObject({
+        executionCount: 1,
+        exception: { traceback: expect.stringContaining("<cell 1>") },
+      });
+      const running = context.run("print('on', flush=True)\nimport time; time.sleep(1000)");
+      for await (const event of running)
+        if (event.type === "stdout") expect(await context.interrupt()).toBe(true);
+        else if (event.type === "exit") expect(event.result.reason).toBe("cancelled");
+      expect(await running).toMatchObject({ success: false, reason: "cancelled" });
+      expect(await context.restart()).toBeUndefined();
+    }));
+
+  it("kills a process by its signal, gives its whole result, and knows it no more when it is deleted", () =>
+    inSession(async ({ processes, terminals }) => {
+      const leaving = new AbortController();
+      const process = await processes.exec("exec sleep 1000", { signal: leaving.signal });
+      expect(await processes.get(process.id).info()).toMatchObject({
+        state: "running",
+        command: "exec sleep 1000",
+      });
+      leaving.abort();
+      expect(await process.wait()).toMatchObject({
+        version: 1,
+        success: false,
+        signal: "SIGKILL",
+        stdout: "",
+      });
+      expect(await processes.list()).toMatchObject([{ id: process.id, state: "ended", signal: "SIGKILL" }]);
+      await process.delete();
+      const terminal = await terminals.open({ rows: 24, columns: 80 });
+      await terminal.delete();
+      const uses = [
+        () => process.delete(),
+        () => process.wait(),
+        () => process.signal("SIGTERM"),
+        () => process.follow()[Symbol.asyncIterator]().next(),
+        () => processes.get("no").wait(),
+        () => terminal.delete(),
+        () => terminal.connect(),
+      ];
+      for (const use of uses) expect(await codeOf(use), String(use)).toBe("NOT_FOUND");
+    }));
+
+  it.each(["close", "delete"] as const)("ends with %s() what the handle waits for", async (end) => {
+    const session = await openers[name].open();
+    const process = await session.processes.exec("echo on; exec sleep 1000");
+    const terminal = await session.terminals.open({ rows: 24, columns: 80 });
+    for await (const event of process.follow()) if (event.type === "stdout") break;
+    const waiting = [
+      codeOf(() => session.exec("sleep 1000")),
+      codeOf(() => process.wait()),
+      codeOf(async () => {
+        for await (const _ of process.follow());
+      }),
+      codeOf(async () => {
+        for await (const _ of await terminal.connect());
+      }),
+    ];
+    await session.exec("true");
+    await session[end]();
+    expect(await Promise.all(waiting)).toEqual(new Array(4).fill("SANDBOX_NOT_RUNNING"));
+    for (const use of [() => process.wait(), () => process.info(), () => terminal.connect()])
+      expect(await codeOf(use)).toBe("SANDBOX_NOT_RUNNING");
+    await session.delete();
+  });
+
+  it("leaves other handles what runs when one is closed, and their files nobody when one deletes", async () => {
+    const [one, other] = await openers[name].pair();
+    const process = await one.processes.exec("sleep 1000");
+    const context = await one.contexts.create();
+    await context.run("x = 1");
+    await one.close();
+    expect(await other.processes.list()).toMatchObject([{ id: process.id, state: "running" }]);
+    expect(await other.contexts.get(context.id).run("x")).toMatchObject({ success: true });
+    const third = await openers[name].another(other);
+    await third.delete();
+    await expect(other.files.read("f")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    await other.close();
+  });
+
+  it("makes no session of a name that is taken", () =>
+    inSession(async (session) => {
+      await expect(openers[name].named(session.sessionId)).rejects.toMatchObject({ code: "CONFLICT" });
+    }));
+
+  it("takes bytes as input, any time limit of a timer, and the paths that programs see", () =>
+    inSession(async (session) => {
+      const stdin = new Uint8Array([0xc3, 0xff]);
+      const { stdout } = await session
+        .exec("cat", { stdin, timeoutMs: 2 ** 31 - 1 })
+        .finally(() => undefined)
+        .then(() => session.exec("od -An -tx1", { stdin }));
+      expect(stdout.trim()).toBe("c3 ff");
+      await session.files.write("/workspace/q", "seen");
+      expect(await session.files.read("q")).toBe("seen");
+      const paths: string[] = [];
+      for await (const { path } of session.files.list("")) paths.push(path);
+      expect(paths).toEqual(["q"]);
+    }));
+
+  it("says why a port is not reached and a stream not written", () =>
+    inSession(async ({ files, ports }) => {
+      await expect(ports.connect(8123)).rejects.toMatchObject({ code: "PORT_FAILED" });
+      const broken = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          controller.error(new Error("broken"));
+        },
+      });
+      await expect(files.write("f", broken)).rejects.toMatchObject({ code: "FILE_FAILED" });
+      await expect(files.read("f")).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+    }));
+
   it("keeps its files past its close and its scope, until it is deleted", async () => {
     let sessionId: string;
     {
@@ -612,12 +795,26 @@ describe("a request of the library to a port", () => {
 });
 
 describe("Sandbox.connect", () => {
-  it("opens the session itself, also for a caller without types that asks for a temporary one", async () => {
+  it("opens the session that is open here, with what runs in it", async () => {
+    await using made = await Sandbox.create({ stateDir });
+    const process = await made.processes.exec("sleep 1000");
+    const found = await Sandbox.connect(made.sessionId, { stateDir });
+    expect(await found.processes.list()).toMatchObject([{ id: process.id, state: "running" }]);
+    const other = { stateDir, limits: { pids: 7 } };
+    await expect(Sandbox.connect(made.sessionId, other)).rejects.toMatchObject({ code: "CONFLICT" });
+    await found.delete();
+    await expect(made.files.read("f")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+
+  it("opens a session with its files, and refuses what only a new one takes", async () => {
     await using made = await Sandbox.create({ stateDir });
     await made.files.write("f", "kept");
     await made.close();
     const options = { stateDir, ephemeral: true };
-    await using found = await Sandbox.connect(made.sessionId, options);
+    await expect(Sandbox.connect(made.sessionId, options)).rejects.toMatchObject({
+      code: "INVALID_ARGUMENT",
+    });
+    await using found = await Sandbox.connect(made.sessionId, { stateDir });
     expect([found.sessionId, await found.files.read("f")]).toEqual([made.sessionId, "kept"]);
     await found.delete();
   });

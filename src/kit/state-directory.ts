@@ -15,6 +15,10 @@ export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): str
 
 /** The state directory that a configuration names, or the default. */
 export function stateDirectoryOf({ stateDir }: { readonly stateDir?: string | undefined }): string {
+  if (stateDir !== undefined && typeof stateDir !== "string")
+    throw new SandboxError("INVALID_ARGUMENT", "The state directory is a path, as text", {
+      hint: 'For example "/var/lib/skerry".',
+    });
   return expandHome(stateDir ?? defaultStateDirectory());
 }
 

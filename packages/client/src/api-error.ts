@@ -26,6 +26,12 @@ export class ApiError extends SandboxError {
   }
 }
 
+/** Instead of the server's, which speak of routes and headers. */
+const HINTS: Readonly<Record<string, string>> = {
+  UNAUTHENTICATED: "Is the API key right, and has it not been revoked?",
+  SESSION_NOT_FOUND: "List the sessions to see which there are, or make another one.",
+};
+
 /** The error that a body of a failed request stands for. */
 export function apiErrorOf(
   body: unknown,
@@ -40,8 +46,11 @@ export function apiErrorOf(
     retryAfterMs: Number.isFinite(seconds) ? Math.max(0, seconds * 1000) : undefined,
   };
   if (typeof code === "string" && /^[A-Z_]+$/.test(code) && typeof message === "string") {
-    const told = typeof hint === "string" ? hint : undefined;
-    return new ApiError(code as ErrorCode, message, { ...about, hint: told, retryable: retryable === true });
+    const told =
+      HINTS[code] ?? (typeof hint === "string" && !/\/v1\/|openapi\.json/.test(hint) ? hint : undefined);
+    // Which part of the request a field is in is the client's own business.
+    const plain = message.replaceAll(/(?<=: |; )(?:body|querystring|params|headers)(?:\.|: )/g, "");
+    return new ApiError(code as ErrorCode, plain, { ...about, hint: told, retryable: retryable === true });
   }
   return new ApiError("SERVER_UNREACHABLE", `What answered with status ${status} is not a Skerry server`, {
     ...about,

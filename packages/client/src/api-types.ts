@@ -947,7 +947,11 @@ export interface components {
             readonly command?: string;
             /** @description A command without a shell. */
             readonly argv?: readonly string[];
-            readonly stdin?: string;
+            /** @description Text, or bytes as base64. */
+            readonly stdin?: string | {
+                /** Format: base64 */
+                readonly base64: string;
+            };
             readonly env?: {
                 readonly [key: string]: string;
             };
@@ -999,7 +1003,11 @@ export interface components {
             readonly command?: string;
             /** @description A command without a shell. */
             readonly argv?: readonly string[];
-            readonly stdin?: string;
+            /** @description Text, or bytes as base64. */
+            readonly stdin?: string | {
+                /** Format: base64 */
+                readonly base64: string;
+            };
             readonly env?: {
                 readonly [key: string]: string;
             };
@@ -1226,6 +1234,8 @@ export interface components {
             readonly command: string;
             /** @description What it has printed so far. */
             readonly outputBytes: number;
+            /** @description What came of it, once it has ended; the list leaves it out. Its logs have its output. */
+            readonly result?: components["schemas"]["ExecutionResult"];
         };
         readonly ProcessLogs: {
             readonly items: readonly {

@@ -1,3 +1,4 @@
+import { checkOptions } from "./check-options.js";
 import { SandboxError } from "./sandbox-error.js";
 
 /** The part of a browser's WebSocket that is used. */
@@ -38,7 +39,8 @@ const DEFAULT_RETRIES = 3;
 
 /** Throws INVALID_ARGUMENT where an option makes no sense. */
 export function checkClientOptions(options: ClientOptions): ClientSettings {
-  const { url, apiKey, retries = DEFAULT_RETRIES } = options;
+  const known = { url: true, apiKey: true, fetch: true, WebSocket: true, retries: true } as const;
+  const { url, apiKey, retries = DEFAULT_RETRIES } = checkOptions<ClientOptions>(options ?? {}, known);
   const text = String(url);
   if (!/^https?:\/\//.test(text) || !URL.canParse(text)) {
     throw new SandboxError("INVALID_ARGUMENT", "url is the address of a server", {

@@ -110,7 +110,7 @@ describe("what goes on without a request", () => {
     expect(await process.info()).toMatchObject({ id, state: "running" });
     const events: unknown[] = [];
     for await (const event of process.follow()) {
-      events.push(event.type === "exit" ? [event.process.state, event.process.exitCode] : event);
+      events.push(event.type === "exit" ? ["ended", event.result.exitCode] : event);
       if (event.type === "stdout") await process.signal("SIGTERM");
     }
     expect(events).toEqual([{ type: "stdout", text: "on\n" }, ["ended", 7]]);

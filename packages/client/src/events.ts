@@ -26,7 +26,7 @@ export async function* readEvents(response: Response): AsyncGenerator<ServerEven
 
 /** Where a stream has no end that says so. */
 export function cut(cause: unknown): SandboxError {
-  return lost("What ran has been ended with it. GET /v1/executions says what came of it.", cause);
+  return lost("What ran has been ended with it. client.executions.list() says what came of it.", cause);
 }
 
 /** The same for something that goes on without the connection. */

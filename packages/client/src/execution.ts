@@ -1,7 +1,7 @@
 import { apiErrorOf } from "./api-error.js";
 import type { components } from "./api-types.js";
 import { cut, readEvents } from "./events.js";
-import { SandboxError } from "./sandbox-error.js";
+import { cancelled, SandboxError } from "./sandbox-error.js";
 import type { Transport } from "./transport.js";
 
 export type ExecutionResult = components["schemas"]["ExecutionResult"];
@@ -22,6 +22,7 @@ export type ExecutionEvent =
   | { readonly type: "result"; readonly result: RichResult }
   | { readonly type: "exit"; readonly result: ExecutionResult };
 
+/** What to send; made when it is sent, so that what is wrong with it is the execution's error. */
 export interface ExecutionOrder {
   readonly path: string;
   readonly json: object;
@@ -41,7 +42,8 @@ const KEPT_BYTES = 10 * 1024 * 1024;
  */
 export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncIterable<ExecutionEvent> {
   readonly #transport: Transport;
-  readonly #order: ExecutionOrder;
+  readonly #order: () => ExecutionOrder;
+  #signal: AbortSignal | undefined;
   readonly #hangUp = new AbortController();
   readonly #result: Promise<ExecutionResult>;
   readonly #queue: ExecutionEvent[] = [];
@@ -54,7 +56,7 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   readonly #waiting = new Set<() => void>();
 
   /** @internal */
-  constructor(transport: Transport, order: ExecutionOrder) {
+  constructor(transport: Transport, order: () => ExecutionOrder) {
     this.#transport = transport;
     this.#order = order;
     this.#result = this.#run().finally(() => {
@@ -72,6 +74,14 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
     this.#isAwaited = true;
     this.#changed();
     return this.#result.then(onFulfilled, onRejected);
+  }
+
+  catch<B = never>(onRejected: (error: unknown) => B | PromiseLike<B>): Promise<ExecutionResult | B> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally: () => void): Promise<ExecutionResult> {
+    return this.then().finally(onFinally);
   }
 
   [Symbol.asyncIterator](): AsyncGenerator<ExecutionEvent> {
@@ -95,8 +105,13 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
     // An `await` or a loop where it is made comes before this.
     for (let turn = 0; turn < 4; turn++) await undefined;
     const isWhole = this.#isAwaited && !this.#isIterated;
-    const { path, json, signal } = this.#order;
-    const ending = AbortSignal.any([this.#hangUp.signal, ...(signal === undefined ? [] : [signal])]);
+    const { path, json, signal } = this.#order();
+    this.#signal = signal;
+    const ending = AbortSignal.any([
+      this.#hangUp.signal,
+      this.#transport.ended,
+      ...(signal === undefined ? [] : [signal]),
+    ]);
     ending.addEventListener("abort", () => this.#changed());
     const response = await this.#transport.request("POST", path, {
       json,
@@ -180,8 +195,9 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   }
 
   #lost(error: unknown): SandboxError {
-    if (this.#order.signal?.aborted === true)
-      return new SandboxError("CANCELLED", "The request was cancelled", { cause: error });
+    const { ended } = this.#transport;
+    if (ended.aborted) return ended.reason as SandboxError;
+    if (this.#signal?.aborted === true) return cancelled(error);
     return cut(error);
   }
 }

@@ -4,6 +4,7 @@ export { ApiError, apiErrorOf, unreachable } from "./api-error.js";
 export type { components as ApiComponents } from "./api-types.js";
 export type { ClientOptions, SocketClass, SocketLike } from "./client-options.js";
 export { type ExecutionEvent, type ExecutionResult, RemoteExecution, type RichResult } from "./execution.js";
+export type { ExecOptions, ExecuteRequest, RunOptions, StartOptions } from "./run-options.js";
 export { type ErrorCode, SandboxError, type SandboxErrorInit } from "./sandbox-error.js";
 export type {
   SandboxSession,
@@ -13,6 +14,8 @@ export type {
   SandboxSessionProcesses,
   SandboxSessionSnapshots,
   SandboxSessionTerminals,
+  SessionCall,
+  SessionCodeOptions,
   SessionContext,
   SessionEvent,
   SessionExecution,
@@ -26,7 +29,7 @@ export type {
   SessionTerminal,
   SessionTerminalConnection,
 } from "./sandbox-session.js";
-export { type ExecuteRequest, type RunOptions, Session, type SessionInfo } from "./session.js";
+export { Session, type SessionInfo } from "./session.js";
 export {
   type CheckpointInfo,
   type CodeRequest,
@@ -46,7 +49,6 @@ export {
   type ProcessSignal,
   RemoteProcess,
   type SessionProcesses,
-  type StartOptions,
 } from "./session-processes.js";
 export type { RestoreReport, SessionSnapshots, SnapshotInfo } from "./session-snapshots.js";
 export {

@@ -1,4 +1,4 @@
-import { SandboxError } from "./sandbox-error.js";
+import { cancelled, SandboxError } from "./sandbox-error.js";
 
 const FIRST_WAIT_MS = 200;
 const LONGEST_WAIT_MS = 30_000;
@@ -50,7 +50,7 @@ export function pause(ms: number, signal: AbortSignal | undefined): Promise<void
   return new Promise((resolve, reject) => {
     const cancel = () => {
       clearTimeout(timer);
-      reject(new SandboxError("CANCELLED", "The request was cancelled", { cause: signal?.reason }));
+      reject(signal?.reason instanceof SandboxError ? signal.reason : cancelled(signal?.reason));
     };
     const timer = setTimeout(() => {
       signal?.removeEventListener("abort", cancel);

@@ -26,10 +26,7 @@ export class SandboxError extends Error {
   }
 }
 
-/** Throws for the first of what is left when the known options are taken away. */
-export function refuseUnknown(rest: object): void {
-  for (const name of Object.keys(rest))
-    throw new SandboxError("INVALID_ARGUMENT", `There is no option ${JSON.stringify(name)}`, {
-      hint: "Is it misspelt? Leave it out.",
-    });
+/** What its caller's signal ended. */
+export function cancelled(cause: unknown): SandboxError {
+  return new SandboxError("CANCELLED", "The call was cancelled", { cause });
 }

@@ -12,26 +12,37 @@ export interface SandboxSession extends AsyncDisposable {
   readonly terminals: SandboxSessionTerminals;
   readonly ports: SandboxSessionPorts;
   /** Runs a program given as text. Await the result, or iterate the events. */
-  runCode(code: string, options: SessionRunOptions & { readonly language: string }): SessionExecution;
+  runCode(code: string, options: SessionCodeOptions): SessionExecution;
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
   exec(command: string | readonly string[], options?: SessionRunOptions): SessionExecution;
   /** Makes another session with the files of now, or of a snapshot. CONFLICT: there is a session of that `sessionId`. */
   fork(options?: { readonly sessionId?: string; readonly snapshotId?: string }): Promise<SandboxSession>;
-  /** Lets go of the session; its files stay. Disposing does the same. Any later use is SANDBOX_NOT_RUNNING. */
+  /**
+   * Lets go of the session; disposing does the same. Its files stay, and other handles of it go on. What this handle still waits
+   * for ends, and any later use of it is SANDBOX_NOT_RUNNING. Processes, terminals and contexts go on while something holds the
+   * session: in the library another handle, on a server the server, until the session expires.
+   */
   close(): Promise<void>;
-  /** Ends the session: what runs in it stops, and its files are removed. */
+  /** Ends the session for every handle: what runs in it stops, and its files are removed. */
   delete(): Promise<void>;
 }
 
 export interface SessionRunOptions {
-  readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** A path inside; relative ones start at the workspace. */
   readonly cwd?: string;
-  readonly stdin?: string;
+  readonly stdin?: string | Uint8Array;
   readonly timeoutMs?: number;
   /** Ends what runs, which then rejects with CANCELLED. */
   readonly signal?: AbortSignal;
+}
+
+/** The same of a program, and what only a program has. */
+export interface SessionCodeOptions extends SessionRunOptions {
+  readonly language: string;
+  /** What tracebacks call it. */
+  readonly filename?: string;
+  readonly args?: readonly string[];
 }
 
 /** What happened. A non-zero exit is a result, not an exception. */
@@ -84,6 +95,8 @@ export type SessionEvent =
 export interface SessionExecution extends PromiseLike<SessionResult>, AsyncIterable<SessionEvent> {
   /** Its output as it was printed, without being read as text; empty where it was iterated while it ran: the events had it. */
   bytes(): Promise<{ readonly stdout: Uint8Array; readonly stderr: Uint8Array }>;
+  catch<B = never>(onRejected: (error: unknown) => B | PromiseLike<B>): Promise<SessionResult | B>;
+  finally(onFinally: () => void): Promise<SessionResult>;
 }
 
 /** Files of a session. Paths are relative to the workspace. */
@@ -128,10 +141,10 @@ export interface SessionContext {
     code: string,
     options?: { readonly stdin?: string; readonly timeoutMs?: number; readonly signal?: AbortSignal },
   ): SessionExecution;
-  /** False: nothing ran. */
+  /** Ends the code that runs, whose result says `cancelled`; the context goes on. False: nothing ran. */
   interrupt(): Promise<boolean>;
   /** Starts it again, with an empty state. */
-  restart(): Promise<unknown>;
+  restart(): Promise<void>;
   /** Keeps the live state; with `files` the workspace's, too. */
   checkpoint(options?: { readonly files?: boolean }): Promise<{ readonly id: string }>;
   rollback(checkpoint: string | { readonly id: string }): Promise<unknown>;
@@ -169,20 +182,36 @@ export interface SessionSnapshot {
 
 /** Programs and commands that go on beside other calls, whichever handle of the session started them. */
 export interface SandboxSessionProcesses {
+  /** Aborting the `signal` kills it, also when it runs. */
   exec(command: string | readonly string[], options?: SessionRunOptions): Promise<SessionProcess>;
-  runCode(code: string, options: SessionRunOptions & { readonly language: string }): Promise<SessionProcess>;
-  /** The oldest first. */
-  list(): Promise<readonly { readonly id: string; readonly state: string }[]>;
+  runCode(code: string, options: SessionCodeOptions): Promise<SessionProcess>;
+  /** The oldest first, also the last that have ended. */
+  list(): Promise<readonly (SessionCall & { readonly command: string })[]>;
+  /** One by its id, without asking whether it is there: using one that is not, or was deleted, is NOT_FOUND. */
+  get(id: string): SessionProcess;
+}
+
+/** A process or a terminal, as it is listed. */
+export interface SessionCall {
+  readonly id: string;
+  readonly state: string;
+  readonly startedAt: string;
+  readonly endedAt?: string;
+  readonly reason?: string;
+  readonly exitCode?: number | null;
+  readonly signal?: string | null;
+  readonly error?: string;
 }
 
 export interface SessionProcess {
   readonly id: string;
+  info(): Promise<SessionCall & { readonly command: string }>;
   /** What is kept of what it printed, then what it prints, until it ends. It never waits for a reader: `dropped` is what is gone. */
   follow(): AsyncIterable<SessionProcessEvent>;
-  /** Resolves when it has ended. */
-  wait(): Promise<{ readonly exitCode?: number | null }>;
+  /** Its result, once it has ended; `follow` has its output. */
+  wait(): Promise<SessionResult>;
   /** To it and everything in its group. CONFLICT: it has ended. */
-  signal(signal: "SIGHUP" | "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGUSR1" | "SIGUSR2"): Promise<unknown>;
+  signal(signal: "SIGHUP" | "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGUSR1" | "SIGUSR2"): Promise<void>;
   /** Kills it, and forgets it. */
   delete(): Promise<void>;
 }
@@ -190,7 +219,7 @@ export interface SessionProcess {
 export type SessionProcessEvent =
   | { readonly type: "stdout" | "stderr"; readonly text: string }
   | { readonly type: "dropped"; readonly bytes: number }
-  | { readonly type: "exit"; readonly process: { readonly exitCode?: number | null } };
+  | { readonly type: "exit"; readonly result: SessionResult };
 
 /** Terminals, which outlive their connections. */
 export interface SandboxSessionTerminals {
@@ -199,12 +228,15 @@ export interface SandboxSessionTerminals {
     readonly columns: number;
     readonly argv?: readonly string[];
   }): Promise<SessionTerminal>;
-  /** The oldest first. */
-  list(): Promise<readonly { readonly id: string; readonly state: string }[]>;
+  /** The oldest first, also the last that have ended. */
+  list(): Promise<readonly SessionCall[]>;
+  /** One by its id, without asking whether it is there: using one that is not, or was deleted, is NOT_FOUND. */
+  get(id: string): SessionTerminal;
 }
 
 export interface SessionTerminal {
   readonly id: string;
+  info(): Promise<SessionCall>;
   /** Sees what is kept of its output, then what comes. */
   connect(): Promise<SessionTerminalConnection>;
   /** Ends it. */

@@ -1,4 +1,6 @@
 import type { Answer, CallOptions, Input, ItemRoutes, SessionRoutes } from "./api.js";
+import { codeOf, idOf } from "./check-arguments.js";
+import { checkOptions, type OptionNames, SIGNAL } from "./check-options.js";
 import { RemoteExecution } from "./execution.js";
 
 const ALL = "/v1/sessions/{sessionId}/contexts";
@@ -10,6 +12,16 @@ export type CodeRequest = Input<`${typeof ONE}/execute`, "post">["json"];
 
 export interface ContextRunOptions extends CallOptions, Omit<CodeRequest, "code" | "language"> {}
 
+const CONTEXT_RUN: OptionNames<ContextRunOptions> = {
+  ...SIGNAL,
+  stdin: true,
+  timeoutMs: true,
+  maxOutputBytes: true,
+  files: true,
+  role: true,
+  agentId: true,
+};
+
 /** Code that keeps its state between runs. It goes with the session's sandbox. */
 export class SessionContexts {
   readonly #routes: SessionRoutes;
@@ -20,14 +32,15 @@ export class SessionContexts {
   }
 
   /** Makes one. CONFLICT: there is one of that name. */
-  async create({
-    signal,
-    ...json
-  }: CallOptions & { readonly id?: string; readonly language?: string } = {}): Promise<Context> {
+  async create(
+    options: CallOptions & { readonly id?: string; readonly language?: string } = {},
+  ): Promise<Context> {
+    const { signal, ...json } = checkOptions(options, { ...SIGNAL, id: true, language: true });
     return this.get((await this.#routes.call("post", ALL, { json }, { signal })).id);
   }
 
   async list(options: CallOptions = {}): Promise<readonly ContextInfo[]> {
+    checkOptions(options, SIGNAL);
     return (await this.#routes.call("get", ALL, {}, options)).items;
   }
 
@@ -49,42 +62,47 @@ export class Context {
   }
 
   /** Runs code in it: await the result, or iterate the events. */
-  run(code: string, { signal, ...rest }: ContextRunOptions = {}): RemoteExecution {
-    const json: CodeRequest = { code, ...rest };
-    return new RemoteExecution(this.#routes.transport, {
-      path: this.#routes.at(`${ONE}/execute`),
-      json,
-      signal,
+  run(code: string, options: ContextRunOptions = {}): RemoteExecution {
+    return new RemoteExecution(this.#routes.transport, () => {
+      const { signal, ...rest } = checkOptions(options, CONTEXT_RUN);
+      const json: CodeRequest = { ...codeOf(code, 'context.run("1 + 1")'), ...rest };
+      return { path: this.#routes.at(`${ONE}/execute`), json, signal };
     });
   }
 
   /** False: nothing ran. */
   async interrupt(options: CallOptions = {}): Promise<boolean> {
+    checkOptions(options, SIGNAL);
     return (await this.#routes.call("post", `${ONE}/interrupt`, {}, options)).interrupted;
   }
 
   /** Starts it again, with an empty state. */
-  restart(options: CallOptions = {}): Promise<ContextInfo> {
-    return this.#routes.call("post", `${ONE}/restart`, {}, options);
+  async restart(options: CallOptions = {}): Promise<void> {
+    checkOptions(options, SIGNAL);
+    await this.#routes.call("post", `${ONE}/restart`, {}, options);
   }
 
   /** Keeps the live state; with `files` the workspace's, too. */
-  checkpoint({ signal, ...json }: CallOptions & { readonly files?: boolean } = {}): Promise<CheckpointInfo> {
+  async checkpoint(options: CallOptions & { readonly files?: boolean } = {}): Promise<CheckpointInfo> {
+    const { signal, ...json } = checkOptions(options, { ...SIGNAL, files: true });
     return this.#routes.call("post", `${ONE}/checkpoint`, { json }, { signal });
   }
 
   async rollback(checkpoint: string | { readonly id: string }, options: CallOptions = {}): Promise<void> {
-    const json = { checkpoint: typeof checkpoint === "string" ? checkpoint : checkpoint.id };
+    checkOptions(options, SIGNAL);
+    const json = { checkpoint: idOf(checkpoint, "checkpoint") };
     await this.#routes.call("post", `${ONE}/rollback`, { json }, options);
   }
 
   /** Another context with the state of now. */
   async fork(options: CallOptions = {}): Promise<Context> {
+    checkOptions(options, SIGNAL);
     const { id } = await this.#routes.call("post", `${ONE}/fork`, {}, options);
     return new Context(this.#routes, id);
   }
 
   async delete(options: CallOptions = {}): Promise<void> {
+    checkOptions(options, SIGNAL);
     await this.#routes.call("delete", ONE, {}, options);
   }
 }

@@ -1,5 +1,6 @@
 import type { SessionRoutes } from "./api.js";
-import { refuseUnknown } from "./sandbox-error.js";
+import { checkContent, checkPort, checkPortPath, invalid } from "./check-arguments.js";
+import { checkOptions, type OptionNames } from "./check-options.js";
 import type { SessionFetchOptions } from "./sandbox-session.js";
 import { Socket } from "./socket.js";
 import type { Body } from "./transport.js";
@@ -9,6 +10,13 @@ const TUNNEL = "/v1/sessions/{sessionId}/tunnels/{port}";
 /** More is sent when this has gone out. */
 const MOST_WAITING_BYTES = 1024 * 1024;
 const LOOK_MS = 10;
+
+const FETCH_OPTIONS: OptionNames<SessionFetchOptions> = {
+  method: true,
+  headers: true,
+  body: true,
+  signal: true,
+};
 
 /** The bytes of one connection, both ways. */
 export interface Tunnel {
@@ -26,12 +34,12 @@ export class SessionPorts {
   }
 
   /** A request to what listens there; whatever status it answers with is the answer. `path` begins with a slash. */
-  async fetch(
-    port: number,
-    path: string,
-    { method = "GET", body, headers, signal, ...unknown }: SessionFetchOptions = {},
-  ): Promise<Response> {
-    refuseUnknown(unknown);
+  async fetch(port: number, path: string, options: SessionFetchOptions = {}): Promise<Response> {
+    const { method = "GET", body, headers, signal } = checkOptions(options, FETCH_OPTIONS);
+    checkPort(port);
+    checkPortPath(path);
+    if (typeof method !== "string") throw invalid("method is text", 'For example "POST".');
+    if (body !== undefined) checkContent(body);
     const at = `${this.#routes.at(PORTS)}/${Number(port)}/${path.replace(/^\//, "")}`;
     const sent = body === undefined ? {} : { body: { content: body as Body } };
     return this.#routes.transport.request(method.toUpperCase(), at, { headers, signal, ...sent });
@@ -39,6 +47,7 @@ export class SessionPorts {
 
   /** A connection to what listens there. */
   async connect(port: number): Promise<Tunnel> {
+    checkPort(port);
     const path = this.#routes.of({ port }).at(TUNNEL);
     const socket = await Socket.open(this.#routes.transport, path);
     return {

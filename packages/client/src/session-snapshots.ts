@@ -1,5 +1,6 @@
 import type { Answer, CallOptions, SessionRoutes } from "./api.js";
-import { refuseUnknown } from "./sandbox-error.js";
+import { checkContent, idOf } from "./check-arguments.js";
+import { checkOptions, SIGNAL } from "./check-options.js";
 import type { Body } from "./transport.js";
 
 const ALL = "/v1/sessions/{sessionId}/snapshots";
@@ -19,21 +20,28 @@ export class SessionSnapshots {
   }
 
   /** Keeps all files as they are now. */
-  create({ signal, ...json }: CallOptions & { readonly name?: string } = {}): Promise<SnapshotInfo> {
+  async create(options: CallOptions & { readonly name?: string } = {}): Promise<SnapshotInfo> {
+    const { signal, ...json } = checkOptions(options, { ...SIGNAL, name: true });
     return this.#routes.call("post", ALL, { json }, { signal });
   }
 
   /** The newest first. */
   async list(options: CallOptions = {}): Promise<readonly SnapshotInfo[]> {
+    checkOptions(options, SIGNAL);
     return (await this.#routes.call("get", ALL, {}, options)).items;
   }
 
   async delete(snapshot: string | { readonly id: string }, options: CallOptions = {}): Promise<void> {
+    checkOptions(options, SIGNAL);
     await this.#of(snapshot).call("delete", ONE, {}, options);
   }
 
   /** Makes the files what they were. */
-  restore(snapshot: string | { readonly id: string }, options: CallOptions = {}): Promise<RestoreReport> {
+  async restore(
+    snapshot: string | { readonly id: string },
+    options: CallOptions = {},
+  ): Promise<RestoreReport> {
+    checkOptions(options, SIGNAL);
     return this.#of(snapshot).call("post", `${ONE}/restore`, {}, options);
   }
 
@@ -42,6 +50,7 @@ export class SessionSnapshots {
     snapshot: string | { readonly id: string },
     options: CallOptions = {},
   ): Promise<ReadableStream<Uint8Array>> {
+    checkOptions(options, SIGNAL);
     const path = this.#of(snapshot).at(`${ONE}/export`);
     return (await this.#routes.transport.request("GET", path, options)).body ?? new Blob([]).stream();
   }
@@ -49,15 +58,16 @@ export class SessionSnapshots {
   /** A snapshot of what an uncompressed tar has. */
   async import(
     archive: Uint8Array | Blob | ReadableStream<Uint8Array>,
-    { name, signal, ...unknown }: CallOptions & { readonly name?: string } = {},
+    options: CallOptions & { readonly name?: string } = {},
   ): Promise<SnapshotInfo> {
-    refuseUnknown(unknown);
+    const { name, signal } = checkOptions(options, { ...SIGNAL, name: true });
+    checkContent(archive);
     const body = { type: TAR, content: archive as Body };
     const path = this.#routes.at(`${ALL}/import`);
     return this.#routes.transport.json("POST", path, { query: { name }, body, signal });
   }
 
   #of(snapshot: string | { readonly id: string }) {
-    return this.#routes.of({ id: typeof snapshot === "string" ? snapshot : snapshot.id });
+    return this.#routes.of({ id: idOf(snapshot, "snapshot") });
   }
 }

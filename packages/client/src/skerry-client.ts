@@ -1,4 +1,6 @@
 import { type Answer, type CallOptions, type Input, Routes } from "./api.js";
+import { invalid } from "./check-arguments.js";
+import { checkOptions, type OptionNames, SIGNAL } from "./check-options.js";
 import { type ClientOptions, checkClientOptions } from "./client-options.js";
 import { connectionLost } from "./events.js";
 import { allOf } from "./pages.js";
@@ -21,6 +23,14 @@ export type ApprovalEvent =
   | { readonly type: "decided"; readonly id: string; readonly outcome: NonNullable<Approval["outcome"]> };
 export type Decided = Answer<"/v1/approvals/{id}/decide", "post">;
 
+const NEW_SESSION: OptionNames<CallOptions & NewSession> = {
+  ...SIGNAL,
+  sessionId: true,
+  role: true,
+  backend: true,
+  ttlMs: true,
+  idempotencyKey: true,
+};
 const PAGE = 1000;
 const CONFLICT_STATUS = 409;
 
@@ -46,22 +56,26 @@ export class SkerryClient {
   }
 
   /** The run-time checklist. Takes a key with the scope admin. */
-  status(options: CallOptions = {}): Promise<Answer<"/v1/status", "get">> {
+  async status(options: CallOptions = {}): Promise<Answer<"/v1/status", "get">> {
+    checkOptions(options, SIGNAL);
     return this.#routes.call("get", "/v1/status", {}, options);
   }
 
   /** The sandboxes that are kept ready. Takes a key with the scope admin. */
-  pool(options: CallOptions = {}): Promise<Answer<"/v1/pool", "get">> {
+  async pool(options: CallOptions = {}): Promise<Answer<"/v1/pool", "get">> {
+    checkOptions(options, SIGNAL);
     return this.#routes.call("get", "/v1/pool", {}, options);
   }
 
   /** Prometheus' text. Takes a key with the scope admin. */
   async metrics(options: CallOptions = {}): Promise<string> {
+    checkOptions(options, SIGNAL);
     return (await this.#routes.transport.request("GET", "/metrics", options)).text();
   }
 
   /** Resolves when the server takes work. */
   async ready(options: CallOptions = {}): Promise<void> {
+    checkOptions(options, SIGNAL);
     await this.#routes.call("get", "/readyz", {}, options);
   }
 }
@@ -76,7 +90,8 @@ export class SessionsClient {
   }
 
   /** Makes one. With the same idempotency key it is made once; left out: a key of its own, so that it can be repeated. */
-  async create({ signal, ...wanted }: CallOptions & NewSession = {}): Promise<Session> {
+  async create(options: CallOptions & NewSession = {}): Promise<Session> {
+    const { signal, ...wanted } = checkOptions(options, NEW_SESSION);
     const json = { idempotencyKey: crypto.randomUUID(), ...wanted };
     const made = await this.#routes.call("post", "/v1/sessions", { json }, { signal, isRepeatable: true });
     if (made.state === "ended") {
@@ -89,6 +104,8 @@ export class SessionsClient {
 
   /** One by its name, without asking whether it is there: to run something in it makes it. */
   get(sessionId: string): Session {
+    if (typeof sessionId !== "string" || sessionId === "")
+      throw invalid("A session is opened by its id, as text", 'For example client.sessions.get("chat-42").');
     return new Session(this.#routes.transport, sessionId);
   }
 
@@ -109,7 +126,8 @@ export class ExecutionsClient {
     this.#routes = routes;
   }
 
-  get(id: string, options: CallOptions = {}): Promise<ExecutionInfo> {
+  async get(id: string, options: CallOptions = {}): Promise<ExecutionInfo> {
+    checkOptions(options, SIGNAL);
     return this.#routes.of({ id }).call("get", "/v1/executions/{id}", {}, options);
   }
 
@@ -132,6 +150,7 @@ export class ApprovalsClient {
 
   /** The oldest first. */
   async list(options: CallOptions = {}): Promise<readonly Approval[]> {
+    checkOptions(options, SIGNAL);
     return (await this.#routes.call("get", "/v1/approvals", {}, options)).items;
   }
 
@@ -139,7 +158,8 @@ export class ApprovalsClient {
    * Everything that is pending, then every change, until the signal aborts. Goes on by itself where a connection was lost, with
    * everything that is pending then.
    */
-  async *watch({ signal }: CallOptions = {}): AsyncGenerator<ApprovalEvent> {
+  async *watch(options: CallOptions = {}): AsyncGenerator<ApprovalEvent> {
+    const { signal } = checkOptions(options, SIGNAL);
     const reconnector = new Reconnector(this.#routes.transport.settings.retries, signal);
     const isOver = () => signal?.aborted === true;
     while (!isOver()) {
@@ -162,7 +182,8 @@ export class ApprovalsClient {
   }
 
   /** The first decision counts: `accepted` says whether this was it. */
-  decide(id: string, json: DecisionInput, options: CallOptions = {}): Promise<Decided> {
+  async decide(id: string, json: DecisionInput, options: CallOptions = {}): Promise<Decided> {
+    checkOptions(options, SIGNAL);
     const taken = { ...options, alsoTaken: [CONFLICT_STATUS] };
     return this.#routes.of({ id }).call("post", "/v1/approvals/{id}/decide", { json }, taken);
   }

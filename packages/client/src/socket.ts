@@ -45,11 +45,15 @@ export class Socket {
     const socket = new Class(url.href, ["skerry", `skerry.key.${settings.apiKey}`]);
     socket.binaryType = "arraybuffer";
     const opened = new Socket(socket);
+    const leave = () => opened.close();
+    transport.ended.addEventListener("abort", leave, { once: true });
+    socket.addEventListener("close", () => transport.ended.removeEventListener("abort", leave));
     const isOpen = await new Promise<boolean>((resolve) => {
       socket.addEventListener("open", () => resolve(true));
       socket.addEventListener("error", () => resolve(false));
       socket.addEventListener("close", () => resolve(false));
     });
+    transport.assertOpen();
     if (isOpen) return opened;
     throw await refusal(transport, path, query);
   }
@@ -101,5 +105,9 @@ async function refusal(transport: Transport, path: string, query: Query): Promis
   );
   // This is what it says where nothing is wrong.
   if (said !== undefined && said.code !== "UPGRADE_REQUIRED") return said;
-  return unreachable(transport.settings.url, undefined);
+  if (said === undefined) return unreachable(transport.settings.url, undefined);
+  return new SandboxError("SERVER_UNREACHABLE", "The server answers, but a WebSocket to it does not open", {
+    hint: "Does a proxy in front of the server pass upgrades on?",
+    retryable: true,
+  });
 }

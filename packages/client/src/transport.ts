@@ -2,7 +2,7 @@ import { addressOf, type Query } from "./address.js";
 import { type ApiError, apiErrorOf, unreachable } from "./api-error.js";
 import type { ClientSettings } from "./client-options.js";
 import { backoffMs, pause } from "./reconnector.js";
-import { SandboxError } from "./sandbox-error.js";
+import { cancelled, SandboxError } from "./sandbox-error.js";
 
 /** What a request can send, besides JSON. */
 export type Body = NonNullable<RequestInit["body"]>;
@@ -31,21 +31,37 @@ const GONE_STATUS = 404;
 /** Requests to one server. What is safe to repeat is repeated when it fails on the way; nothing else ever is. */
 export class Transport {
   readonly settings: ClientSettings;
-  /** Throws where nothing may be asked any more. */
-  readonly assertOpen: () => void;
+  /** Aborts when nothing may be asked any more; its reason is the error for whoever asks or waits then. */
+  readonly ended: AbortSignal;
 
-  constructor(settings: ClientSettings, assertOpen: () => void = () => undefined) {
+  constructor(settings: ClientSettings, ended: AbortSignal = new AbortController().signal) {
     this.settings = settings;
-    this.assertOpen = assertOpen;
+    this.ended = ended;
+  }
+
+  assertOpen(): void {
+    if (this.ended.aborted) throw this.ended.reason;
   }
 
   /** The JSON that is answered. Throws what the server says instead. */
   async json<T>(method: string, path: string, options: RequestOptions = {}): Promise<T> {
-    const response = await this.request(method, path, options);
+    return this.read(
+      await this.request(method, path, options),
+      (response) => response.json() as Promise<T>,
+      options,
+    );
+  }
+
+  /** What an answer holds. */
+  async read<T>(
+    response: Response,
+    how: (response: Response) => Promise<T>,
+    { signal }: Pick<RequestOptions, "signal"> = {},
+  ): Promise<T> {
     try {
-      return (await response.json()) as T;
+      return await how(response);
     } catch (error) {
-      throw lostAnswer(options.signal, this.settings.url, error);
+      throw this.#lostAnswer(signal, error);
     }
   }
 
@@ -74,6 +90,7 @@ export class Transport {
     { query, json, body, headers, signal, alsoTaken = [] }: RequestOptions,
   ): Promise<Response | { readonly failure: SandboxError; readonly wasRefused: boolean }> {
     const { url, apiKey, fetch } = this.settings;
+    const sent = body === undefined ? undefined : sending(body.content);
     const init: RequestInit & { duplex?: "half" } = {
       method,
       // A key must not follow to another server.
@@ -85,14 +102,15 @@ export class Transport {
         ...headers,
       },
       ...(json !== undefined && { body: JSON.stringify(json) }),
-      ...(body !== undefined && { body: body.content, duplex: "half" as const }),
-      ...(signal !== undefined && { signal }),
+      ...(sent !== undefined && { body: sent.content, duplex: "half" as const }),
+      signal: signal === undefined ? this.ended : AbortSignal.any([signal, this.ended]),
     };
     let response: Response;
     try {
       response = await fetch(addressOf(url, path, query), init);
     } catch (error) {
-      return { failure: lostAnswer(signal, url, error), wasRefused: false };
+      const failure = signal?.aborted === true ? undefined : sent?.failure();
+      return { failure: failure ?? this.#lostAnswer(signal, error), wasRefused: false };
     }
     if (response.ok || alsoTaken.includes(response.status) || isFromInside(response)) return response;
     const failure = apiErrorOf(
@@ -102,12 +120,36 @@ export class Transport {
     );
     return { failure, wasRefused: REFUSED.has(failure.code) };
   }
+
+  #lostAnswer(signal: AbortSignal | undefined, error: unknown): SandboxError {
+    if (this.ended.aborted) return this.ended.reason as SandboxError;
+    if (signal?.aborted === true) return cancelled(error);
+    return unreachable(this.settings.url, error);
+  }
 }
 
-function lostAnswer(signal: AbortSignal | undefined, url: URL, error: unknown): SandboxError {
-  if (signal?.aborted === true)
-    return new SandboxError("CANCELLED", "The request was cancelled", { cause: error });
-  return unreachable(url, error);
+/** What is sent, and whether it was its own failure that ended the request. */
+function sending(content: Body): {
+  readonly content: Body;
+  readonly failure: () => SandboxError | undefined;
+} {
+  if (!(content instanceof ReadableStream)) return { content, failure: () => undefined };
+  let failure: SandboxError | undefined;
+  const reader = content.getReader();
+  const watched = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) controller.close();
+        else controller.enqueue(value as Uint8Array);
+      } catch (cause) {
+        failure = new SandboxError("FILE_FAILED", "The stream that was to be sent failed", { cause });
+        throw cause;
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return { content: watched, failure: () => failure };
 }
 
 /** A program's own answer, passed on: whatever it says, the server did its part. */

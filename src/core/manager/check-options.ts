@@ -3,7 +3,26 @@ import type { EgressRules } from "../../runtime/egress/index.js";
 import { Secret, type SecretOptions } from "../../runtime/egress/index.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
 import { findLanguage } from "../../runtime/sandbox/index.js";
+import type { SandboxManagerOptions } from "./manager-options.js";
 import { checkLimits } from "./sandboxes/limits.js";
+
+const OBJECTS = ["config", "limits", "confirmation", "audit", "metrics", "contextGraph", "monitor"] as const;
+
+/** What is no object at all would fail later, with an error of JavaScript's own. */
+export function checkObjects(options: SandboxManagerOptions): void {
+  for (const name of OBJECTS) {
+    const value: unknown = options[name];
+    const isOne = typeof value === "object" && value !== null && (name !== "config" || "sandbox" in value);
+    if (value === undefined || isOne) continue;
+    throw new SandboxError(
+      "INVALID_ARGUMENT",
+      `${name} must be an object, not ${value === null ? "null" : typeof value}`,
+      {
+        hint: "Leave it out, or pass what makes one: config takes what loadConfig() resolves to.",
+      },
+    );
+  }
+}
 
 /** A path or a plain object would fail later, and less clearly. */
 export function checkPolicyOption(policy: unknown): void {

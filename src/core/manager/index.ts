@@ -29,13 +29,16 @@ export type { SandboxCaller } from "./handle/handle-host.js";
 export { HandleProcess, HandleProcesses } from "./handle/handle-processes.js";
 export { HandleSnapshots, toSnapshot } from "./handle/handle-snapshots.js";
 export { HandleTerminal, HandleTerminals } from "./handle/handle-terminals.js";
-export { SandboxHandle, type SandboxRunOptions } from "./handle/sandbox-handle.js";
+export type { LiveCallInfo } from "./handle/live-call.js";
+export type { SandboxExecOptions, SandboxRunOptions } from "./handle/run-options.js";
+export { SandboxHandle } from "./handle/sandbox-handle.js";
 export type {
   CellOptions,
   ExpectedCaller,
   OpenSessionOptions,
   SandboxConnection,
 } from "./manager-options.js";
+export { GET_SANDBOX_OPTIONS, MANAGER_OPTIONS } from "./option-names.js";
 export { ByteRing } from "./output/byte-ring.js";
 export { OutputBudget, type OutputBuffer } from "./output/output-budget.js";
 export { ProcessLog } from "./output/process-log.js";

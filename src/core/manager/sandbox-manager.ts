@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Duplex } from "node:stream";
 import { ConfirmationQueue } from "../../guard/confirmation/index.js";
 import { PolicyEngine } from "../../guard/policy/index.js";
+import { checkOptions } from "../../kit/check-options.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { checkStatePath, stateDirectoryOf } from "../../kit/state-directory.js";
 import type { Limits } from "../../runtime/backends/index.js";
@@ -30,15 +31,21 @@ import {
 } from "./call/file-call.js";
 import type { Guards } from "./call/guards.js";
 import type { LongRunningCall } from "./call/long-running-call.js";
-import { type GuardedTerminal, openTerminal, type TerminalCall } from "./call/open-terminal.js";
+import {
+  type GuardedTerminal,
+  openTerminal,
+  TERMINAL_OPTIONS,
+  type TerminalCall,
+} from "./call/open-terminal.js";
 import { SECURITY_MODES } from "./call/required-sandbox.js";
 import { runToolCall } from "./call/run-tool-call.js";
 import { type GuardedProcess, type ProcessCall, startProcess } from "./call/start-process.js";
 import type { ToolCall, ToolResult } from "./call/tool-call.js";
-import { openWatch, type WatchCall } from "./call/watch-files.js";
+import { openWatch, WATCH_OPTIONS, type WatchCall } from "./call/watch-files.js";
 import { checkLanguages } from "./check-languages.js";
 import {
   checkEgressOption,
+  checkObjects,
   checkOneOf,
   checkPolicyOption,
   checkPoolOption,
@@ -48,9 +55,18 @@ import { EgressController } from "./egress/egress-controller.js";
 import { ChangeRecorder } from "./files/context-graph.js";
 import type { FileWatch } from "./files/file-watch.js";
 import { FileWatches } from "./files/file-watches.js";
+import { checkProgram } from "./handle/check-arguments.js";
+import { executeForHandle } from "./handle/execute-for-handle.js";
 import type { LiveCalls, SandboxCaller } from "./handle/handle-host.js";
+import { OpenHandles } from "./handle/open-handles.js";
 import { SandboxHandle } from "./handle/sandbox-handle.js";
 import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
+import {
+  GET_SANDBOX_OPTIONS,
+  MANAGER_OPTIONS,
+  OPEN_SESSION_OPTIONS,
+  RUN_CODE_OPTIONS,
+} from "./option-names.js";
 import { OutputBudget } from "./output/output-budget.js";
 import { auditAlerts } from "./sandboxes/audit-alerts.js";
 import { checkLimits } from "./sandboxes/limits.js";
@@ -63,6 +79,7 @@ import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./sessi
 
 export type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
 
+const NEVER = new AbortController().signal;
 /** On a busy machine the answer may take a while; a record without it is worth less. */
 const READS_TIMEOUT_MS = 2000;
 /** What is kept of the output of one session's processes. */
@@ -84,11 +101,13 @@ export class SandboxManager {
   /** Terminals and processes. */
   readonly #longRunning = new Set<LongRunningCall<unknown>>();
   readonly #liveCalls = new Map<string, LiveCalls>();
+  readonly #handles = new OpenHandles();
   readonly #watches = new FileWatches((session) => this.#sandboxes.find(session));
   #closed = false;
 
   constructor(options: SandboxManagerOptions = {}) {
-    this.#options = options;
+    this.#options = checkOptions(options, MANAGER_OPTIONS);
+    checkObjects(options);
     this.#config = (options.config ?? DEFAULT_CONFIG).sandbox;
     if (options.limits !== undefined) checkLimits(options.limits);
     checkOneOf("mode", options.mode, SANDBOX_MODES);
@@ -167,14 +186,12 @@ export class SandboxManager {
   }
 
   /** The same for a handle: what was cancelled rejects, and code runs only in a context that was made. @internal */
-  executeForHandle(call: ToolCall): Execution<ToolResult, ResultEvent> {
-    const named = copyCall(call);
-    return new Execution<ToolResult, ResultEvent>(async (sink) => {
-      const { context, sessionId = "" } = named;
-      const language = context === undefined ? named.language : this.findContext(sessionId, context).language;
-      const result = await runToolCall({ ...named, language }, this.#guards, sink);
-      if (result.reason !== "cancelled") return result;
-      throw new SandboxError("CANCELLED", result.error ?? "It was cancelled");
+  executeForHandle(order: () => ToolCall, ended = NEVER): Execution<ToolResult, ResultEvent> {
+    return executeForHandle(order, ended, this.#guards, (call) => {
+      const { context, sessionId = "" } = call;
+      return context === undefined
+        ? call
+        : { ...call, language: this.findContext(sessionId, context).language };
     });
   }
 
@@ -218,6 +235,7 @@ export class SandboxManager {
    * neither keeps it from being idle nor starts it again. Rejects where the session's files may not be listed.
    */
   async watchFiles(call: WatchCall): Promise<FileWatch> {
+    checkOptions(call, WATCH_OPTIONS);
     const named = this.#inSession(call);
     const name = this.#nameFor(named.sessionId);
     const watch = await this.#watches.open(name, named.signal, () =>
@@ -242,6 +260,7 @@ export class SandboxManager {
    * allowed to open.
    */
   async openTerminal(call: TerminalCall): Promise<GuardedTerminal> {
+    checkOptions<TerminalCall>(call, TERMINAL_OPTIONS);
     return this.#last(openTerminal(this.#inSession(copyCall(call) as TerminalCall), this.#guards));
   }
 
@@ -255,6 +274,7 @@ export class SandboxManager {
 
   /** What `execute` would make of a call, and why. Nothing runs, no person is asked, nothing is recorded. */
   async explain(call: ToolCall, options: ExplainOptions = {}): Promise<Explanation> {
+    checkOptions(options, { paths: true });
     return explainCall(this.#inSession(copyCall(call)), this.#guards, options);
   }
 
@@ -273,9 +293,15 @@ export class SandboxManager {
   /** Runs a program in a fresh sandbox; it goes in the background, and at the latest with the manager. */
   async runCodeOnce(
     code: string,
-    { limits, ...options }: RunCodeOptions & { readonly limits?: Limits },
+    options: RunCodeOptions & { readonly limits?: Limits },
   ): Promise<ToolResult> {
-    const call = copyCall({ ...options, code });
+    const { limits, ...rest } = checkOptions<Partial<typeof options>>(options ?? {}, {
+      ...RUN_CODE_OPTIONS,
+      limits: true,
+    });
+    checkProgram(code, rest.language);
+    if (limits !== undefined) checkLimits(limits);
+    const call = copyCall({ ...rest, code });
     return new Execution<ToolResult>((sink) => runToolCall(call, { ...this.#guards, limits }, sink));
   }
 
@@ -284,7 +310,7 @@ export class SandboxManager {
    * sandbox cannot start; with a policy it starts with the first call, whose limits it has.
    */
   async getSandbox(key: string, options: GetSandboxOptions & SandboxCaller = {}): Promise<SandboxHandle> {
-    const { agentId, role, ephemeral, ...start } = options;
+    const { agentId, role, ephemeral, ...start } = checkOptions(options, GET_SANDBOX_OPTIONS);
     validateSessionKey(key);
     // A name of its own: an older session's files must not go with it.
     const sessionId = ephemeral === true ? `${key.slice(0, 100)}-${randomUUID()}` : key;
@@ -294,10 +320,17 @@ export class SandboxManager {
       const inMemory = ephemeral === true && this.#guards.securityMode === undefined;
       await this.#startSandbox(sessionId, { ...start, inMemory });
     }
-    const remove = async () => void (await this.deleteSession(sessionId));
-    const close = this.#store.isTemporary(sessionId) ? remove : () => this.cleanupSession(sessionId);
+    const { ended, leave } = this.#handles.add(this.#nameFor(sessionId));
+    const remove = async () => {
+      leave();
+      await this.deleteSession(sessionId);
+    };
+    const isTemporary = this.#store.isTemporary(sessionId);
+    const close = async () => {
+      if (leave()) await (isTemporary ? this.deleteSession(sessionId) : this.cleanupSession(sessionId));
+    };
     const open = (forked: string) => this.getSandbox(forked, { agentId, role });
-    return new SandboxHandle(this, { agentId, role, sessionId }, { close, delete: remove, open });
+    return new SandboxHandle(this, { agentId, role, sessionId }, { ended, close, delete: remove, open });
   }
 
   /**
@@ -313,7 +346,8 @@ export class SandboxManager {
    * Starts a session's sandbox in the background; a failure shows when it is asked for. Resolves, always, when the start
    * is over.
    */
-  openSession(key: string, options: OpenSessionOptions = {}): Promise<void> {
+  async openSession(key: string, options: OpenSessionOptions = {}): Promise<void> {
+    checkOptions(options, OPEN_SESSION_OPTIONS);
     return this.#startAhead(key, options).catch(() => undefined);
   }
 
@@ -327,6 +361,7 @@ export class SandboxManager {
    * this user that opens its control socket.
    */
   async openPort(key: string, port: number, options: OpenPortOptions = {}): Promise<OpenPort> {
+    checkOptions(options, { hostPort: true });
     this.#assertUsable();
     validateSessionKey(key);
     return this.#control.openPort(this.#nameFor(key), port, options);
@@ -382,6 +417,7 @@ export class SandboxManager {
 
   /** True when a session of that name has files here. */
   hasSession(key: string): boolean {
+    validateSessionKey(key);
     return this.#store.exists(this.#nameFor(key));
   }
 
@@ -400,6 +436,7 @@ export class SandboxManager {
 
   /** Stops a session's sandbox and forgets what was approved for it; its files stay. */
   async cleanupSession(key: string): Promise<void> {
+    validateSessionKey(key);
     this.#guards.confirmations.forgetSession(key);
     await this.#sandboxes.stop(this.#nameFor(key));
     this.#liveCalls.delete(this.#nameFor(key));
@@ -408,6 +445,10 @@ export class SandboxManager {
   /** Stops a session and removes its files. False when there was no such session. */
   async deleteSession(key: string): Promise<boolean> {
     validateSessionKey(key);
+    this.#handles.end(
+      this.#nameFor(key),
+      new SandboxError("SESSION_NOT_FOUND", "This session has been deleted", { hint: "Make another one." }),
+    );
     await this.cleanupSession(key).catch((error: unknown) => {
       // What could not be copied would be removed now.
       if (toSandboxError(error).code !== "FILE_FAILED") throw error;

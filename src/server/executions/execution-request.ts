@@ -1,13 +1,13 @@
 import { z } from "zod";
 import { type Config, DEFAULT_LIMITS } from "../../core/config/index.js";
 import type { ToolCall } from "../../core/manager/index.js";
+import { LONGEST_TIMEOUT_MS } from "../../runtime/sandbox/index.js";
 import { agentId, roleName } from "../http/index.js";
 
-const MAX_TIMEOUT_MS = 24 * 3_600_000;
 const fileContent = z.union([z.string(), z.strictObject({ base64: z.base64() })]);
 
 const surroundings = {
-  timeoutMs: z.number().int().min(1).max(MAX_TIMEOUT_MS).optional(),
+  timeoutMs: z.number().int().min(1).max(LONGEST_TIMEOUT_MS).optional(),
   maxOutputBytes: z
     .number()
     .int()
@@ -37,7 +37,7 @@ export const executeBody = z
     args: z.array(z.string()).max(10_000).optional(),
     command: z.string().optional().describe("A shell's command line."),
     argv: z.array(z.string()).min(1).max(10_000).optional().describe("A command without a shell."),
-    stdin: z.string().optional(),
+    stdin: fileContent.optional().describe("Text, or bytes as base64."),
     env: z.record(z.string().min(1).max(1000), z.string()).optional(),
     cwd: z.string().min(1).max(4096).optional(),
     context: z
@@ -63,21 +63,21 @@ export const contextExecuteBody = z
 export type ExecuteBody = z.output<typeof executeBody>;
 
 /** The call for the manager, without its caller. Output is capped by the configuration. */
-export function callOf({ role: _, agentId: __, files, ...given }: ExecuteBody, config: Config): ToolCall {
+export function callOf({ role: _, agentId: __, files, stdin, ...given }: ExecuteBody, config: Config): ToolCall {
   const { maxOutputBytes } = given;
   const { outputBytes = DEFAULT_LIMITS.outputBytes } = config.sandbox.limits;
   const rest = {
     ...given,
+    ...(stdin !== undefined && { stdin: bytesOf(stdin) }),
     ...(maxOutputBytes !== undefined && { maxOutputBytes: Math.min(maxOutputBytes, outputBytes) }),
   };
   if (files === undefined) return rest;
   return {
     ...rest,
-    files: Object.fromEntries(
-      Object.entries(files).map(([path, content]) => [
-        path,
-        typeof content === "string" ? content : Buffer.from(content.base64, "base64"),
-      ]),
-    ),
+    files: Object.fromEntries(Object.entries(files).map(([path, content]) => [path, bytesOf(content)])),
   };
+}
+
+function bytesOf(content: z.output<typeof fileContent>): string | Buffer {
+  return typeof content === "string" ? content : Buffer.from(content.base64, "base64");
 }

@@ -100,7 +100,7 @@ requires("bubblewrap", "postgresql").describe(
       const process = await session.processes.exec("echo on; exec sleep 600");
       for await (const event of process.follow()) {
         if (event.type === "stdout") await process.signal("SIGKILL");
-        if (event.type === "exit") expect(event.process.signal).toBe("SIGKILL");
+        if (event.type === "exit") expect(event.result.signal).toBe("SIGKILL");
       }
       const terminal = await session.terminals.open({ rows: 24, columns: 80, argv: ["sh"] });
       const input = await terminal.connect();

@@ -136,6 +136,9 @@ export const serverProcess = z
     ...liveCall,
     command: z.string().describe("What runs, as it was given; the beginning of it."),
     outputBytes: z.number().describe("What it has printed so far."),
+    result: executionResult
+      .optional()
+      .describe("What came of it, once it has ended; the list leaves it out. Its logs have its output."),
   })
   .meta({ id: "Process" });
 

@@ -1,14 +1,6 @@
-import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import {
-  type ContextInfo,
-  HandleContext,
-  HandleContexts,
-  infoOf,
-  workValue,
-} from "../../core/manager/index.js";
-import { SandboxError } from "../../kit/errors.js";
+import { type ContextInfo, HandleContext, HandleContexts } from "../../core/manager/index.js";
 import { type Checkpoint, DEFAULT_LANGUAGE } from "../../runtime/sandbox/index.js";
 import { contextExecuteBody, plainJson, runExecution } from "../executions/index.js";
 import type { App } from "../http/index.js";
@@ -54,17 +46,9 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      inSession(services, request, reply, async ({ session, caller, signal }) => {
-        const { id = `ctx-${randomBytes(6).toString("hex")}`, language } = request.body;
-        if (manager.contextsOf(session.id).some((each) => each.id === id)) {
-          throw new SandboxError("CONFLICT", "There is a context of that name already", {
-            hint: "Use that one, or choose another name.",
-          });
-        }
-        // Like any code: the policy decides whether this language may run, and the record has it.
-        const begun = await manager.execute({ ...caller, signal, language, code: " ", context: id });
-        if (begun.contextId === undefined) workValue(begun);
-        return reply.code(201).send(toReply(infoOf(manager.findContext(session.id, id))));
+      inSession(services, request, reply, async ({ caller, signal }) => {
+        const made = await new HandleContexts(manager, { ...caller, signal }).createInfo(request.body);
+        return reply.code(201).send(toReply(made));
       }),
   );
 
@@ -126,7 +110,8 @@ export function addContextRoutes(app: App, services: Services): void {
         response: replies(context),
       },
     },
-    async (request, reply) => withContext(request, reply, async (found) => toReply(await found.restart())),
+    async (request, reply) =>
+      withContext(request, reply, async (found) => toReply(await found.restartInfo())),
   );
 
   app.post(
@@ -159,7 +144,9 @@ export function addContextRoutes(app: App, services: Services): void {
       },
     },
     async (request, reply) =>
-      withContext(request, reply, async (found) => toReply(await found.rollback(request.body.checkpoint))),
+      withContext(request, reply, async (found) =>
+        toReply(await found.rollbackInfo(request.body.checkpoint)),
+      ),
   );
 
   app.post(

@@ -75,7 +75,12 @@ export function addPortRoutes(app: App, services: Services): void {
       const params = request.params as z.output<typeof portParams>;
       const session = await sessions.find(request.key.org, params.sessionId);
       const caller = callerIdentity(services, request, session);
-      if (!request.ws) return;
+      const wanted = { session, caller, key: request.key.id, port: params.port };
+      if (!request.ws) {
+        // Who asks without an upgrade wants to know why one was refused.
+        (await ports.connect(wanted, new AbortController().signal)).destroy();
+        return;
+      }
       const gone = new AbortController();
       const used = sessions.use(session, gone.signal);
       const { socket } = request.raw;
@@ -87,7 +92,6 @@ export function addPortRoutes(app: App, services: Services): void {
       // A socket that is closed already emits no further `close`.
       if (socket.destroyed) leave();
       else socket.once("close", leave);
-      const wanted = { session, caller, key: request.key.id, port: params.port };
       found.set(request, { connection: await ports.connect(wanted, used.signal), over: used.signal });
     },
     handler: async () => {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { SandboxError } from "../../kit/errors.js";
 import { SENDABLE_SIGNALS } from "../../runtime/sandbox/index.js";
 import { recordEvent } from "../audit/index.js";
-import { callOf, executeBody } from "../executions/index.js";
+import { callOf, executeBody, toExecutionReply } from "../executions/index.js";
 import type { App } from "../http/index.js";
 import {
   assertRole,
@@ -95,7 +95,7 @@ export function addProcessRoutes(app: App, services: Services): void {
     },
     async (request, reply) =>
       inSession(services, request, reply, async ({ session }) => ({
-        items: processes.list(session.id).map(toReply),
+        items: processes.list(session.id).map(toListed),
       })),
   );
 
@@ -226,6 +226,13 @@ async function sendLog(
 }
 
 function toReply(process: ServerProcess): z.output<typeof serverProcess> {
+  const { id, owner, outcome } = process;
+  if (outcome?.result === undefined) return toListed(process);
+  const about = { executionId: id, sessionId: owner.session.name };
+  return { ...toListed(process), result: toExecutionReply(outcome.result, about) };
+}
+
+function toListed(process: ServerProcess): z.output<typeof serverProcess> {
   return { ...toLiveReply(process), command: process.command, outputBytes: process.log.bytes };
 }
 

@@ -1,11 +1,11 @@
 import { Readable } from "node:stream";
+import { unknownOption } from "../../../kit/check-options.js";
 import { checkCodeSize } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { findLanguage } from "../../../runtime/sandbox/index.js";
 import { parseInnerPath, validateSessionKey } from "../../../runtime/workspace/index.js";
 import { HostFile, StreamedInput } from "../files/streamed-input.js";
 import { checkCellOptions } from "../sandboxes/cell-options.js";
-import { unknownOption } from "../unknown-option.js";
 import { type CallKind, PLAIN } from "./call-kind.js";
 import { type CheckedCall, textOf } from "./checked-call.js";
 import type { ToolCall } from "./tool-call.js";
@@ -35,7 +35,7 @@ export function checkToolCall(given: ToolCall, kind?: CallKind): CheckedCall {
 }
 
 function checkTypes(given: ToolCall): void {
-  for (const name of Object.keys(given)) if (!Object.hasOwn(FIELDS, name)) throw unknownOption(name);
+  for (const name of Object.keys(given)) if (!Object.hasOwn(FIELDS, name)) throw unknownOption(name, FIELDS);
   for (const name of LISTS) checkList(name, given[name]);
   checkRecord("env", given.env, isText);
   checkRecord("files", given.files, isContent);
@@ -43,13 +43,15 @@ function checkTypes(given: ToolCall): void {
     if (given[name] !== undefined && !isText(given[name]))
       throw invalid(`${name} must be text`, "Leave it out, or pass a string.");
   }
+  if (given.signal !== undefined && !(given.signal instanceof AbortSignal))
+    throw invalid("signal must be an AbortSignal", "For example AbortSignal.timeout(5000).");
   if (given.onOutputFile !== undefined && typeof given.onOutputFile !== "function") {
     throw invalid("onOutputFile must be a function", "It takes one file after the other.");
   }
 }
 
 /** Exactly one thing to do, and all that it takes. */
-function checkProgram({ code, command, argv, language }: ToolCall, kind: CallKind | undefined): void {
+function checkProgram({ code, command, argv, args, language }: ToolCall, kind: CallKind | undefined): void {
   const task = kind?.type === "files" ? kind.task : undefined;
   if ([code, command, argv, task].filter((each) => each !== undefined).length !== 1) {
     throw invalid(
@@ -62,6 +64,9 @@ function checkProgram({ code, command, argv, language }: ToolCall, kind: CallKin
       "A program takes a language and its code, both as text",
       'For example { language: "python", code: "print(1)" }.',
     );
+  }
+  if (code === undefined && args !== undefined) {
+    throw invalid("Only a program given as code takes args", 'Put them into the command: ["echo", "a"].');
   }
   if (argv !== undefined && !argv[0]) {
     throw invalid(

@@ -19,7 +19,7 @@ export interface SandboxCall<Value> extends SessionCall {
 
 /** What every call of a session says of itself when it runs no program. */
 export interface SessionCall
-  extends Pick<ToolCall, "agentId" | "orgId" | "role" | "backend" | "signal" | "requestId">,
+  extends Pick<ToolCall, "agentId" | "orgId" | "role" | "backend" | "signal" | "requestId" | "language">,
     Pick<FileTask, "summary" | "paths" | "refusal" | "touchesAllFiles"> {
   readonly sessionId: string;
   /** What the policy calls it: `file_read`, `file_write`, … */
@@ -46,6 +46,6 @@ export function toolCallOf(call: SessionCall & Pick<FileCall<unknown>, "content"
       hint: "Pass a sessionId.",
     });
   }
-  const { sessionId, agentId, orgId, role, backend, signal, requestId, tool, content } = call;
-  return { sessionId, agentId, orgId, role, backend, signal, requestId, tool, files: content };
+  const { sessionId, agentId, orgId, role, backend, signal, requestId, language, tool, content } = call;
+  return { sessionId, agentId, orgId, role, backend, signal, requestId, language, tool, files: content };
 }

@@ -1,4 +1,5 @@
 import { PassThrough, type Readable, type Writable } from "node:stream";
+import type { OptionNames } from "../../../kit/check-options.js";
 import { checkSize, SHELL } from "../../../runtime/sandbox/index.js";
 import type { Guards } from "./guards.js";
 import { type LongRunningCall, type LongRunningHandle, startLongRunning } from "./long-running-call.js";
@@ -27,6 +28,14 @@ export interface TerminalCall extends Pick<ToolCall, (typeof SHARED)[number] | "
   readonly rows: number;
   readonly columns: number;
 }
+
+export const TERMINAL_OPTIONS: OptionNames<TerminalCall> = {
+  ...(Object.fromEntries(SHARED.map((name) => [name, true])) as Record<(typeof SHARED)[number], true>),
+  argv: true,
+  rows: true,
+  columns: true,
+  signal: true,
+};
 
 /** A terminal that was allowed to open. It is one tool call, from its opening to its end. */
 export interface GuardedTerminal extends LongRunningHandle {

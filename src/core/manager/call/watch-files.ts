@@ -1,3 +1,4 @@
+import type { OptionNames } from "../../../kit/check-options.js";
 import { parseRelativePath } from "../../../runtime/workspace/index.js";
 import { listVisible, type WatchedDirectory } from "../files/file-watch.js";
 import { type FileCall, type FileResult, type SessionCall, workValue } from "./file-call.js";
@@ -10,6 +11,18 @@ export interface WatchCall
   /** False: only what stands in the directory itself. */
   readonly recursive?: boolean | undefined;
 }
+
+export const WATCH_OPTIONS: OptionNames<WatchCall> = {
+  sessionId: true,
+  agentId: true,
+  orgId: true,
+  role: true,
+  backend: true,
+  signal: true,
+  requestId: true,
+  path: true,
+  recursive: true,
+};
 
 /** The first look: a tool call like any other. What the policy lets it see is all that is ever told. */
 export async function openWatch(

@@ -1,4 +1,5 @@
 import type { SandboxSessionContexts, SessionContext } from "@skerry/client";
+import { checkOptions } from "../../../kit/check-options.js";
 import {
   type Checkpoint,
   type CodeContext,
@@ -8,9 +9,11 @@ import {
   type RunningSandbox,
 } from "../../../runtime/sandbox/index.js";
 import { workValue } from "../call/file-call.js";
-import type { ToolResult } from "../call/tool-call.js";
-import { refuseUnknown } from "../unknown-option.js";
+import type { ToolCall, ToolResult } from "../call/tool-call.js";
+import { idOf, invalid } from "./check-arguments.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
+
+const RUN_OPTIONS = { stdin: true, timeoutMs: true, maxOutputBytes: true, files: true, signal: true } as const;
 
 /** What is known of a context. */
 export type ContextInfo = Pick<
@@ -29,19 +32,18 @@ export class HandleContexts implements SandboxSessionContexts {
     this.#caller = caller;
   }
 
-  async create({
-    id,
-    language = DEFAULT_LANGUAGE,
-    ...unknown
-  }: {
-    readonly id?: string;
-    readonly language?: string;
-  } = {}): Promise<HandleContext> {
-    refuseUnknown(unknown);
-    const made = await this.#use(`make a context for ${language}`, (sandbox) =>
-      sandbox.createContext({ language, ...(id !== undefined && { id }) }),
-    );
-    return this.get(made.id);
+  async create(options: { readonly id?: string; readonly language?: string } = {}): Promise<HandleContext> {
+    return this.get((await this.createInfo(options)).id);
+  }
+
+  /** Makes one, and says what is known of it. @internal */
+  async createInfo(
+    options: { readonly id?: string | undefined; readonly language?: string } = {},
+  ): Promise<ContextInfo> {
+    const { id, language = DEFAULT_LANGUAGE } = checkOptions(options, { id: true, language: true });
+    const summary = `make a context for ${String(language)}`;
+    const work = async (sandbox: RunningSandbox) => infoOf(await sandbox.createContext({ language, id }));
+    return useSandbox(this.#host, { ...this.#caller, language }, summary, work);
   }
 
   list(): Promise<readonly ContextInfo[]> {
@@ -73,29 +75,43 @@ export class HandleContext implements SessionContext {
   /** Runs code in it: await the result, or iterate the events. */
   run(
     code: string,
-    options: { readonly stdin?: string; readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+    options: Pick<ToolCall, "stdin" | "timeoutMs" | "maxOutputBytes" | "files" | "signal"> = {},
   ): Execution<ToolResult, ResultEvent> {
-    return this.#host.executeForHandle({ ...options, ...this.#caller, code, context: this.id });
+    return this.#host.executeForHandle(() => {
+      if (typeof code !== "string")
+        throw invalid("A program's code is text", 'For example context.run("1 + 1").');
+      return { ...checkOptions(options, RUN_OPTIONS), ...this.#caller, code, context: this.id };
+    });
   }
 
   interrupt(): Promise<boolean> {
     return this.#use("interrupt the context", async (context) => context.interrupt());
   }
 
-  restart(): Promise<ContextInfo> {
+  async restart(): Promise<void> {
+    await this.restartInfo();
+  }
+
+  /** Restarts it, and says what is known of it then. @internal */
+  restartInfo(): Promise<ContextInfo> {
     return this.#use("restart the context", async (context) => {
       await context.restart();
       return infoOf(context);
     });
   }
 
-  async checkpoint({ files = false, ...unknown }: { readonly files?: boolean } = {}): Promise<Checkpoint> {
-    refuseUnknown(unknown);
+  async checkpoint(options: { readonly files?: boolean } = {}): Promise<Checkpoint> {
+    const { files = false } = checkOptions(options, { files: true });
     return this.#use("save the context", (context) => context.checkpoint({ files }));
   }
 
-  rollback(checkpoint: string | { readonly id: string }): Promise<ContextInfo> {
-    const id = typeof checkpoint === "string" ? checkpoint : checkpoint.id;
+  async rollback(checkpoint: string | { readonly id: string }): Promise<void> {
+    await this.rollbackInfo(checkpoint);
+  }
+
+  /** Goes back, and says what is known of it then. @internal */
+  async rollbackInfo(checkpoint: string | { readonly id: string }): Promise<ContextInfo> {
+    const id = idOf(checkpoint, "checkpoint");
     return this.#use("roll back the context", async (context) => {
       await context.rollback(id);
       return infoOf(context);
@@ -137,7 +153,7 @@ export function infoOf({
 
 async function useSandbox<Value>(
   host: HandleHost,
-  caller: HandleCaller,
+  caller: HandleCaller & { readonly language?: string },
   summary: string,
   work: (sandbox: RunningSandbox) => Promise<Value>,
 ): Promise<Value> {

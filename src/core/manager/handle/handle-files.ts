@@ -1,11 +1,12 @@
 import { Readable } from "node:stream";
 import type { SandboxSessionFiles, SessionFile } from "@skerry/client";
+import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { type Entry, parseInnerPath, parseRelativePath } from "../../../runtime/workspace/index.js";
 import { allFilesAt } from "../call/all-files-at.js";
 import type { TouchedPath } from "../call/call-kind.js";
 import { type FileCall, workValue } from "../call/file-call.js";
-import { refuseUnknown } from "../unknown-option.js";
+import { checkContent, workspacePath } from "./check-arguments.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
 /** What can be written into a file, or read as an archive. */
@@ -22,11 +23,8 @@ export class HandleFiles implements SandboxSessionFiles {
     this.#caller = caller;
   }
 
-  async *list(
-    directory = ".",
-    { recursive = false, ...unknown }: { readonly recursive?: boolean } = {},
-  ): AsyncGenerator<SessionFile> {
-    refuseUnknown(unknown);
+  async *list(directory = ".", options: { readonly recursive?: boolean } = {}): AsyncGenerator<SessionFile> {
+    const { recursive = false } = checkOptions(options, { recursive: true });
     const { entries, truncated } = await this.scan(directory, recursive);
     for (const { modifiedMs, path: file, type, size, mode } of entries)
       yield { path: file, type, size, mode, modifiedAt: new Date(modifiedMs).toISOString() };
@@ -37,8 +35,11 @@ export class HandleFiles implements SandboxSessionFiles {
   }
 
   /** The whole listing at once; `truncated`: there is more than it has. @internal */
-  scan(directory: string, recursive: boolean): Promise<{ entries: readonly Entry[]; truncated: boolean }> {
-    const path = parseRelativePath(directory).text || ".";
+  async scan(
+    directory: string,
+    recursive: boolean,
+  ): Promise<{ entries: readonly Entry[]; truncated: boolean }> {
+    const path = parseRelativePath(workspacePath(directory) || ".").text || ".";
     return this.#use({
       tool: "file_list",
       summary: `list ${path}`,
@@ -69,7 +70,8 @@ export class HandleFiles implements SandboxSessionFiles {
   }
 
   async write(path: string, content: Content): Promise<void> {
-    const file = parseInnerPath(path).text;
+    checkContent(content);
+    const file = parseInnerPath(workspacePath(path)).text;
     await this.#use({
       tool: "file_write",
       summary: `write ${file}`,
@@ -81,12 +83,9 @@ export class HandleFiles implements SandboxSessionFiles {
     });
   }
 
-  async remove(
-    path: string,
-    { recursive = false, ...unknown }: { readonly recursive?: boolean } = {},
-  ): Promise<void> {
-    refuseUnknown(unknown);
-    const file = parseInnerPath(path).text;
+  async remove(path: string, options: { readonly recursive?: boolean } = {}): Promise<void> {
+    const { recursive = false } = checkOptions(options, { recursive: true });
+    const file = parseInnerPath(workspacePath(path)).text;
     await this.#use({
       tool: "file_delete",
       summary: `remove ${file}${recursive ? " and everything in it" : ""}`,
@@ -100,7 +99,7 @@ export class HandleFiles implements SandboxSessionFiles {
   }
 
   async move(from: string, to: string): Promise<void> {
-    const [old, moved] = [parseInnerPath(from).text, parseInnerPath(to).text];
+    const [old, moved] = [parseInnerPath(workspacePath(from)).text, parseInnerPath(workspacePath(to)).text];
     await this.#use({
       tool: "file_write",
       summary: `move ${old} to ${moved}`,
@@ -118,7 +117,7 @@ export class HandleFiles implements SandboxSessionFiles {
   }
 
   async mkdir(directory: string): Promise<void> {
-    const path = parseInnerPath(directory).text;
+    const path = parseInnerPath(workspacePath(directory)).text;
     await this.#use({
       tool: "file_write",
       summary: `make ${path}`,
@@ -134,7 +133,7 @@ export class HandleFiles implements SandboxSessionFiles {
     path: string,
     work: (files: Parameters<FileCall<Value>["work"]>[0]["files"], file: string) => Promise<Value>,
   ): Promise<Value> {
-    const file = parseInnerPath(path).text;
+    const file = parseInnerPath(workspacePath(path)).text;
     return this.#use({
       tool: "file_read",
       summary: `read ${file}`,

@@ -5,11 +5,13 @@ import type { GuardedTerminal, TerminalCall } from "../call/open-terminal.js";
 import type { GuardedProcess, ProcessCall } from "../call/start-process.js";
 import type { ToolCall, ToolResult } from "../call/tool-call.js";
 import type { OutputBudget } from "../output/output-budget.js";
+import type { LiveProcess } from "./live-process.js";
+import type { LiveTerminal } from "./live-terminal.js";
 
 /** What a handle needs of the manager: every one of these is decided about and recorded. */
 export interface HandleHost {
-  /** CANCELLED where it was; CONTEXT_NOT_FOUND where its context was not made. */
-  executeForHandle(call: ToolCall): Execution<ToolResult, ResultEvent>;
+  /** CANCELLED where its caller's signal ended it, the reason of `ended` where that did; CONTEXT_NOT_FOUND where its context was not made. */
+  executeForHandle(order: () => ToolCall, ended?: AbortSignal): Execution<ToolResult, ResultEvent>;
   useFiles<Value>(call: FileCall<Value>): Promise<FileResult<Value>>;
   useSandbox<Value>(call: SandboxCall<Value>): Promise<FileResult<Value>>;
   startProcess(call: ProcessCall): Promise<GuardedProcess>;
@@ -19,22 +21,17 @@ export interface HandleHost {
   liveCalls(sessionId: string): Promise<LiveCalls>;
 }
 
-/** A process or a terminal, as it is listed. */
-export interface LiveCall {
-  readonly id: string;
-  readonly state: "running" | "ended";
+/** The host of one handle. `ended` aborts with the error for every later use, and for whoever still waits. */
+export interface OpenHost extends HandleHost {
+  readonly ended: AbortSignal;
 }
 
 /** Processes and terminals of one session, the oldest first, whichever handle started them. */
 export interface LiveCalls {
-  readonly processes: Map<string, LiveCall>;
-  readonly terminals: Map<string, LiveCall>;
+  readonly processes: Map<string, LiveProcess>;
+  readonly terminals: Map<string, LiveTerminal>;
   /** For what is kept of their output. */
   readonly outputs: OutputBudget;
-}
-
-export function listCalls(calls: ReadonlyMap<string, LiveCall>): readonly LiveCall[] {
-  return [...calls.values()].map(({ id, state }) => ({ id, state }));
 }
 
 /** The caller on whose behalf a sandbox is used. */

@@ -1,106 +1,129 @@
-import { randomUUID } from "node:crypto";
-import { finished } from "node:stream/promises";
-import type {
-  SandboxSessionProcesses,
-  SessionProcess,
-  SessionProcessEvent,
-  SessionRunOptions,
-} from "@skerry/client";
-import { SandboxError } from "../../../kit/errors.js";
-import type { OutputPiece } from "../call/long-running-output.js";
-import type { GuardedProcess, ProcessCall } from "../call/start-process.js";
+import type { SandboxSessionProcesses, SessionProcess, SessionProcessEvent } from "@skerry/client";
+import { checkOptions, type OptionNames } from "../../../kit/check-options.js";
+import { textOf } from "../call/checked-call.js";
+import type { ProcessCall } from "../call/start-process.js";
 import type { ToolResult } from "../call/tool-call.js";
-import type { OutputBudget } from "../output/output-budget.js";
-import { ProcessLog } from "../output/process-log.js";
-import { type HandleCaller, type HandleHost, listCalls } from "./handle-host.js";
+import { checkProgram, commandOf } from "./check-arguments.js";
+import type { HandleCaller, OpenHost } from "./handle-host.js";
+import { findCall, type LiveCallInfo } from "./live-call.js";
+import { LiveProcess } from "./live-process.js";
+import { EXEC_OPTIONS, type SandboxExecOptions, type SandboxRunOptions } from "./run-options.js";
+import { untilAborted } from "./until-aborted.js";
 
-/** What is followed at a time. */
-const PAGE_BYTES = 64 * 1024;
-const NEVER = new AbortController().signal;
+/** A process has neither a cell nor files to bring back. */
+type Started<Options> = Omit<Options, "isolate" | "outputFiles" | "onOutputFile">;
+const { outputFiles: _, onOutputFile: __, ...EXEC } = EXEC_OPTIONS;
+const RUN = { ...EXEC, language: true, filename: true, args: true } as const;
+type NewProgram = Started<SandboxRunOptions> & { readonly language: string };
 
 /** What goes on in a session beside other calls, each one tool call. */
 export class HandleProcesses implements SandboxSessionProcesses {
-  readonly #host: HandleHost;
+  readonly #host: OpenHost;
   readonly #caller: HandleCaller;
 
   /** @internal */
-  constructor(host: HandleHost, caller: HandleCaller) {
+  constructor(host: OpenHost, caller: HandleCaller) {
     this.#host = host;
     this.#caller = caller;
   }
 
-  exec(command: string | readonly string[], options: SessionRunOptions = {}): Promise<HandleProcess> {
-    return this.#start({ ...options, ...(typeof command === "string" ? { command } : { argv: command }) });
+  async exec(
+    command: string | readonly string[],
+    options: Omit<SandboxExecOptions, "outputFiles" | "onOutputFile"> = {},
+  ): Promise<HandleProcess> {
+    return this.#start({
+      ...checkOptions<Started<SandboxExecOptions>>(options, EXEC),
+      ...commandOf(command),
+    });
   }
 
-  runCode(code: string, options: SessionRunOptions & { readonly language: string }): Promise<HandleProcess> {
-    return this.#start({ ...options, code });
+  async runCode(
+    code: string,
+    options: Omit<SandboxRunOptions, "isolate" | "outputFiles" | "onOutputFile"> & {
+      readonly language: string;
+    },
+  ): Promise<HandleProcess> {
+    const known: OptionNames<NewProgram> = RUN;
+    const checked = checkOptions<NewProgram>(options ?? {}, known);
+    checkProgram(code, checked.language);
+    return this.#start({ ...checked, code });
   }
 
-  async list(): Promise<readonly { readonly id: string; readonly state: "running" | "ended" }[]> {
-    return listCalls((await this.#host.liveCalls(this.#caller.sessionId)).processes);
+  async list(): Promise<readonly (LiveCallInfo & { readonly command: string })[]> {
+    const { processes } = await this.#host.liveCalls(this.#caller.sessionId);
+    return [...processes.values()].map((each) => each.info());
   }
 
-  async #start(call: ProcessCall): Promise<HandleProcess> {
-    const started = await this.#host.startProcess({ ...call, ...this.#caller });
+  get(id: string): HandleProcess {
+    return new HandleProcess(this.#host, this.#caller, id);
+  }
+
+  /** The signal kills it, also when it runs. */
+  async #start({ signal, ...call }: ProcessCall): Promise<HandleProcess> {
+    const starting = new AbortController();
+    let kill = () => starting.abort();
+    const onAbort = () => kill();
+    if (signal instanceof AbortSignal) {
+      if (signal.aborted) kill();
+      else signal.addEventListener("abort", onAbort, { once: true });
+    }
+    const started = await this.#host.startProcess({
+      ...call,
+      ...this.#caller,
+      signal: signal === undefined || signal instanceof AbortSignal ? starting.signal : signal,
+    });
     const { processes, outputs } = await this.#host.liveCalls(this.#caller.sessionId);
-    const process = new HandleProcess(started, outputs, () => processes.delete(process.id));
+    const process = new LiveProcess(started, textOf(call), outputs);
+    kill = () => void started.signal("SIGKILL");
+    if (signal?.aborted === true) kill();
+    started.exit.then(
+      () => signal?.removeEventListener("abort", onAbort),
+      () => signal?.removeEventListener("abort", onAbort),
+    );
     processes.set(process.id, process);
-    return process;
+    return this.get(process.id);
   }
 }
 
-/** A process of a session. It never waits for a reader: the last of what it printed is kept. */
+/** One process of a session. */
 export class HandleProcess implements SessionProcess {
-  readonly id = randomUUID();
-  readonly #process: GuardedProcess;
-  readonly #log: ProcessLog;
-  readonly #forget: () => void;
-  #state: "running" | "ended" = "running";
+  readonly id: string;
+  readonly #host: OpenHost;
+  readonly #caller: HandleCaller;
 
   /** @internal */
-  constructor(process: GuardedProcess, outputs: OutputBudget, forget: () => void) {
-    this.#process = process;
-    this.#log = new ProcessLog(outputs);
-    this.#forget = forget;
-    this.#log.begin();
-    process.output.on("data", ({ type, data }: OutputPiece) => this.#log.add(type, data));
-    const endLog = () => this.#log.end();
-    finished(process.output).then(endLog, endLog);
-    const end = () => {
-      this.#state = "ended";
-    };
-    process.exit.then(end, end);
+  constructor(host: OpenHost, caller: HandleCaller, id: string) {
+    this.#host = host;
+    this.#caller = caller;
+    this.id = id;
   }
 
-  get state(): "running" | "ended" {
-    return this.#state;
+  async info(): Promise<LiveCallInfo & { readonly command: string }> {
+    return (await this.#find()).info();
   }
 
   async *follow(): AsyncGenerator<SessionProcessEvent> {
-    for (let position = 0, isOver = false; !isOver; ) {
-      const { pieces, next, dropped, ended } = this.#log.read(position, PAGE_BYTES);
-      if (dropped > 0) yield { type: "dropped", bytes: dropped };
-      for (const { stream, text } of pieces) yield { type: stream, text };
-      position = next;
-      isOver = ended;
-      await this.#log.waitBeyond(position, NEVER);
-    }
-    yield { type: "exit", process: await this.#process.exit };
+    yield* (await this.#find()).follow(this.#host.ended);
   }
 
   async wait(): Promise<ToolResult> {
-    return this.#process.exit;
+    const { exit } = await this.#find();
+    return untilAborted(exit, this.#host.ended);
   }
 
   async signal(name: Parameters<SessionProcess["signal"]>[0]): Promise<void> {
-    if (this.#state === "ended") throw new SandboxError("CONFLICT", "The process has ended");
-    this.#process.signal(name);
+    (await this.#find()).signal(name);
   }
 
   async delete(): Promise<void> {
-    this.#forget();
-    await this.#process.close();
-    this.#log.forget();
+    const found = await this.#find();
+    const { processes } = await this.#host.liveCalls(this.#caller.sessionId);
+    processes.delete(this.id);
+    await found.close();
+    found.forget();
+  }
+
+  async #find(): Promise<LiveProcess> {
+    return findCall((await this.#host.liveCalls(this.#caller.sessionId)).processes, this.id, "process");
   }
 }

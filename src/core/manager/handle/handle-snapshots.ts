@@ -1,10 +1,11 @@
 import { Readable } from "node:stream";
 import type { SandboxSessionSnapshots, SessionSnapshot } from "@skerry/client";
+import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { RestoreReport, SnapshotInfo } from "../../../runtime/workspace/index.js";
 import { type SandboxCall, workValue } from "../call/file-call.js";
-import { refuseUnknown } from "../unknown-option.js";
+import { checkContent, idOf } from "./check-arguments.js";
 import { type Content, inputOf } from "./handle-files.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
@@ -22,8 +23,8 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
     this.#caller = caller;
   }
 
-  async create({ name, ...unknown }: { readonly name?: string | undefined } = {}): Promise<SessionSnapshot> {
-    refuseUnknown(unknown);
+  async create(options: { readonly name?: string | undefined } = {}): Promise<SessionSnapshot> {
+    const { name } = checkOptions(options, { name: true });
     const { signal } = this.#caller;
     const taken = await this.#use({
       tool: "file_read",
@@ -41,8 +42,8 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
     );
   }
 
-  restore(snapshot: string | { readonly id: string }): Promise<RestoreReport> {
-    const id = idOf(snapshot);
+  async restore(snapshot: string | { readonly id: string }): Promise<RestoreReport> {
+    const id = idOf(snapshot, "snapshot");
     const { signal } = this.#caller;
     return this.#use({
       tool: "file_write",
@@ -59,11 +60,11 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   }
 
   /** Gives the archive to `take`, within the call. @internal */
-  exportInto<Value>(
+  async exportInto<Value>(
     snapshot: string | { readonly id: string },
     take: (archive: Readable) => Promise<Value>,
   ): Promise<Value> {
-    const id = idOf(snapshot);
+    const id = idOf(snapshot, "snapshot");
     return this.#use({
       tool: "file_read",
       summary: `export the snapshot ${id}`,
@@ -87,9 +88,10 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
 
   async import(
     archive: Exclude<Content, string>,
-    { name, ...unknown }: { readonly name?: string | undefined } = {},
+    options: { readonly name?: string | undefined } = {},
   ): Promise<SessionSnapshot> {
-    refuseUnknown(unknown);
+    const { name } = checkOptions(options, { name: true });
+    checkContent(archive);
     const input = inputOf(archive) as Uint8Array | Readable;
     const { signal } = this.#caller;
     const imported = await this.#use({
@@ -103,7 +105,7 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   }
 
   async delete(snapshot: string | { readonly id: string }): Promise<void> {
-    const id = idOf(snapshot);
+    const id = idOf(snapshot, "snapshot");
     const isDeleted = await this.#use({
       tool: "file_delete",
       summary: `delete the snapshot ${id}`,
@@ -119,10 +121,6 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   async #use<Value>(call: Omit<SandboxCall<Value>, keyof HandleCaller>): Promise<Value> {
     return workValue(await this.#host.useSandbox({ ...this.#caller, ...call }));
   }
-}
-
-function idOf(snapshot: string | { readonly id: string }): string {
-  return typeof snapshot === "string" ? snapshot : snapshot.id;
 }
 
 /** A snapshot as callers see it. */

@@ -1,28 +1,34 @@
 import type { Duplex } from "node:stream";
 import type { SandboxSession, SandboxSessionPorts, SessionFetchOptions } from "@skerry/client";
+import { checkOptions, type OptionNames } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
-import { Execution, type ResultEvent } from "../../../runtime/sandbox/index.js";
-import type { ToolCall, ToolResult } from "../call/tool-call.js";
-import { refuseUnknown } from "../unknown-option.js";
+import type { Execution, ResultEvent } from "../../../runtime/sandbox/index.js";
+import type { ToolResult } from "../call/tool-call.js";
+import { checkPortPath, checkProgram, commandOf, invalid } from "./check-arguments.js";
 import { HandleContexts } from "./handle-contexts.js";
 import { HandleFiles } from "./handle-files.js";
-import type { HandleCaller, HandleHost } from "./handle-host.js";
+import type { HandleCaller, HandleHost, OpenHost } from "./handle-host.js";
 import { HandleProcesses } from "./handle-processes.js";
 import { HandleSnapshots } from "./handle-snapshots.js";
 import { HandleTerminals } from "./handle-terminals.js";
-
-/** How a program or a command runs: a tool call without what the sandbox itself says. */
-export type SandboxRunOptions = Omit<
-  ToolCall,
-  "sessionId" | "language" | "code" | "command" | "argv" | "context" | "agentId" | "orgId" | "role"
->;
+import { EXEC_OPTIONS, RUN_OPTIONS, type SandboxExecOptions, type SandboxRunOptions } from "./run-options.js";
+import { untilAborted } from "./until-aborted.js";
 
 /** What ends a handle, and opens that of a fork. */
 export interface HandleScope {
+  /** Aborts when another handle deletes the session. */
+  readonly ended: AbortSignal;
   close(): Promise<void>;
   delete(): Promise<void>;
   open(sessionId: string): Promise<SandboxHandle>;
 }
+
+const FETCH_OPTIONS: OptionNames<SessionFetchOptions> = {
+  method: true,
+  headers: true,
+  body: true,
+  signal: true,
+};
 
 /** One session of a manager: everything it does is decided about and recorded as the manager's options say. */
 export class SandboxHandle implements SandboxSession {
@@ -33,14 +39,17 @@ export class SandboxHandle implements SandboxSession {
   readonly processes: HandleProcesses;
   readonly terminals: HandleTerminals;
   readonly ports: SandboxSessionPorts;
-  readonly #host: HandleHost;
+  readonly #host: OpenHost;
   readonly #caller: HandleCaller;
   readonly #scope: HandleScope;
-  #isClosed = false;
+  readonly #ending = new AbortController();
 
   /** Handed out by `Sandbox.create`, `Sandbox.connect` and `SandboxManager.getSandbox`. @internal */
   constructor(manager: HandleHost, caller: HandleCaller, scope: HandleScope) {
-    const host = untilClosed(manager, () => this.#isClosed);
+    const { ended } = scope;
+    if (ended.aborted) this.#ending.abort(ended.reason);
+    else ended.addEventListener("abort", () => this.#ending.abort(ended.reason), { once: true });
+    const host = untilEnded(manager, this.#ending.signal);
     this.sessionId = caller.sessionId;
     this.#host = host;
     this.#caller = caller;
@@ -53,60 +62,76 @@ export class SandboxHandle implements SandboxSession {
     this.ports = { fetch: this.#fetch.bind(this), connect: this.#connect.bind(this) };
   }
 
+  /** Aborts when it is closed or deleted, by whichever handle. @internal */
+  get ended(): AbortSignal {
+    return this.#ending.signal;
+  }
+
   /** Runs a program given as text. Await the result, or iterate the events. */
   runCode(
     code: string,
     options: SandboxRunOptions & { readonly language: string },
   ): Execution<ToolResult, ResultEvent> {
-    return this.#host.executeForHandle({ ...options, ...this.#caller, code });
+    return this.#host.executeForHandle(() => {
+      const checked = checkOptions<SandboxRunOptions>(options ?? {}, RUN_OPTIONS);
+      checkProgram(code, checked.language);
+      return { ...checked, ...this.#caller, code };
+    });
   }
 
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
   exec(
     command: string | readonly string[],
-    options: SandboxRunOptions = {},
+    options: SandboxExecOptions = {},
   ): Execution<ToolResult, ResultEvent> {
-    const given = typeof command === "string" ? { command } : { argv: command };
-    return this.#host.executeForHandle({ ...options, ...this.#caller, ...given });
+    return this.#host.executeForHandle(() => ({
+      ...checkOptions<SandboxExecOptions>(options, EXEC_OPTIONS),
+      ...this.#caller,
+      ...commandOf(command),
+    }));
   }
 
   /** Makes another session with the files of now, or of a snapshot, and starts it. */
-  async fork({
-    sessionId,
-    snapshotId,
-    ...unknown
-  }: {
-    readonly sessionId?: string;
-    readonly snapshotId?: string;
-  } = {}): Promise<SandboxHandle> {
-    refuseUnknown(unknown);
+  async fork(
+    options: { readonly sessionId?: string; readonly snapshotId?: string } = {},
+  ): Promise<SandboxHandle> {
+    const { sessionId, snapshotId } = checkOptions(options, { sessionId: true, snapshotId: true });
     return this.#scope.open((await this.snapshots.fork(sessionId, snapshotId)).sessionId);
   }
 
-  /** Stops what runs in it; its files stay, and the same session can be opened again. */
+  /** Lets go of it; the last handle to do so stops what runs. Its files stay, and the same session can be opened again. */
   close(): Promise<void> {
-    this.#isClosed = true;
+    this.#end();
     return this.#scope.close();
   }
 
   /** Stops what runs in it, and removes its files. */
   delete(): Promise<void> {
-    this.#isClosed = true;
+    this.#end();
     return this.#scope.delete();
+  }
+
+  #end(): void {
+    if (this.#ending.signal.aborted) return;
+    this.#ending.abort(
+      new SandboxError("SANDBOX_NOT_RUNNING", "This session has been closed", {
+        hint: "Open it again by its sessionId; one that was deleted starts empty.",
+      }),
+    );
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  async #fetch(
-    port: number,
-    path: string,
-    { method, headers, body, signal, ...unknown }: SessionFetchOptions = {},
-  ): Promise<Response> {
-    refuseUnknown(unknown);
-    const cancelled = (cause: unknown) =>
-      new SandboxError("CANCELLED", "The request was cancelled", { cause });
+  async #fetch(port: number, path: string, options: SessionFetchOptions = {}): Promise<Response> {
+    const { method, headers, body, signal } = checkOptions(options, FETCH_OPTIONS);
+    checkPortPath(path);
+    if (signal !== undefined && !(signal instanceof AbortSignal))
+      throw invalid("signal is an AbortSignal", "For example AbortSignal.timeout(5000).");
+    if (method !== undefined && typeof method !== "string")
+      throw invalid("method is text", 'For example "POST".');
+    const cancelled = (cause: unknown) => new SandboxError("CANCELLED", "The call was cancelled", { cause });
     if (signal?.aborted === true) throw cancelled(signal.reason);
     const opened = await this.#host.openPort(this.sessionId, port);
     try {
@@ -155,15 +180,19 @@ export class SandboxHandle implements SandboxSession {
   }
 }
 
-/** The manager as a handle sees it: it refuses everything once the handle is closed. */
-function untilClosed(manager: HandleHost, isClosed: () => boolean): HandleHost {
-  const refuse = () =>
-    new Execution(async () => {
-      throw new SandboxError("SANDBOX_NOT_RUNNING", "This session has been closed", {
-        hint: "Open it again by its sessionId; one that was deleted starts empty.",
-      });
-    });
-  return new Proxy(manager, {
-    get: (target, name: keyof HandleHost) => (isClosed() ? refuse : target[name].bind(target)),
-  });
+/** The manager as a handle sees it: from its end on everything is refused, also what is waited for. */
+function untilEnded(manager: HandleHost, ended: AbortSignal): OpenHost {
+  const until = <Value>(work: () => Promise<Value>) =>
+    ended.aborted ? Promise.reject(ended.reason) : untilAborted(work(), ended);
+  return {
+    ended,
+    executeForHandle: (order) => manager.executeForHandle(order, ended),
+    useFiles: (call) => until(() => manager.useFiles(call)),
+    useSandbox: (call) => until(() => manager.useSandbox(call)),
+    startProcess: (call) => until(() => manager.startProcess(call)),
+    openTerminal: (call) => until(() => manager.openTerminal(call)),
+    openPort: (session, port) => until(() => manager.openPort(session, port)),
+    connectPort: (session, port) => until(() => manager.connectPort(session, port)),
+    liveCalls: (session) => until(() => manager.liveCalls(session)),
+  };
 }

@@ -1,12 +1,15 @@
+import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type {
   ExecOptions,
-  Execution,
-  ExecutionResult,
   RunCodeOptions,
   RunningSandbox,
   SandboxFiles,
 } from "../../../runtime/sandbox/index.js";
+import { Execution, SHELL } from "../../../runtime/sandbox/index.js";
+import type { ToolResult } from "../call/tool-call.js";
+import { EXEC_OPTIONS, RUN_CODE_OPTIONS } from "../option-names.js";
+import { withJson } from "../result-json.js";
 import { SandboxManager, type SandboxManagerOptions } from "../sandbox-manager.js";
 
 /** One session as a scope: `await using session = await SessionSandbox.open("chat:42")`. */
@@ -36,12 +39,18 @@ export class SessionSandbox {
     return this.sandbox.files;
   }
 
-  runCode(code: string, options: RunCodeOptions): Execution {
-    return this.sandbox.runCode(code, options);
+  runCode(code: string, options: RunCodeOptions): Execution<ToolResult> {
+    return new Execution(async (sink) => {
+      const checked = checkOptions<RunCodeOptions>(options ?? {}, RUN_CODE_OPTIONS);
+      return withJson(await this.sandbox.runCodeInto(sink, code, checked));
+    });
   }
 
-  exec(command: string | readonly string[], options?: ExecOptions): Execution {
-    return this.sandbox.exec(command, options);
+  exec(command: string | readonly string[], options: ExecOptions = {}): Execution<ToolResult> {
+    return new Execution(async (sink) => {
+      const argv = typeof command === "string" ? SHELL.command(command) : command;
+      return withJson(await this.sandbox.execInto(sink, argv, checkOptions(options, EXEC_OPTIONS)));
+    });
   }
 
   close(): Promise<void> {
@@ -58,7 +67,7 @@ export async function runCodeOnce(
   code: string,
   options: RunCodeOptions,
   managerOptions: SandboxManagerOptions = {},
-): Promise<ExecutionResult> {
+): Promise<ToolResult> {
   const manager = new SandboxManager(managerOptions);
   try {
     return await manager.runCodeOnce(code, options);
@@ -70,7 +79,7 @@ export async function runCodeOnce(
 /** A scope hands out the sandbox itself, past all guards: guards that are given are refused, not ignored. */
 function assertUnguarded(options: SandboxManagerOptions): void {
   const guards = ["policy", "securityMode", "confirmation", "audit", "metrics"] as const;
-  const given = guards.find((name) => options[name] !== undefined);
+  const given = guards.find((name) => Object(options)[name] !== undefined);
   if (given === undefined) return;
   throw new SandboxError("INVALID_ARGUMENT", `A SessionSandbox takes no ${given}: it runs your own code`, {
     hint: "For an agent's calls make a SandboxManager and use execute.",

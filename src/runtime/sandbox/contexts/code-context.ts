@@ -391,7 +391,7 @@ export class CodeContext {
     const found = this.#checkpoints.get(id);
     if (found !== undefined) return found;
     throw new SandboxError("CHECKPOINT_NOT_FOUND", `This context has no checkpoint ${JSON.stringify(id)}`, {
-      hint: "It may have been deleted, or its process may have been ended for memory. context.checkpoints lists them.",
+      hint: "It may have been deleted, or its process may have been ended for memory. Make another with checkpoint().",
     });
   }
 
@@ -402,7 +402,7 @@ export class CodeContext {
       "UNSUPPORTED",
       `Contexts of ${this.language} have no checkpoints and cannot be forked`,
       {
-        hint: "Only those of python can. The workspace's files can be kept with sandbox.snapshot().",
+        hint: "Only those of python can. The workspace's files can be kept with snapshots.create().",
       },
     );
   }

@@ -1,0 +1,56 @@
+import { Readable } from "node:stream";
+import { SandboxError } from "../../../kit/errors.js";
+
+export function invalid(message: string, hint: string): SandboxError {
+  return new SandboxError("INVALID_ARGUMENT", message, { hint });
+}
+
+/** A text for a shell, or a list without one, as a tool call has it. */
+export function commandOf(
+  command: unknown,
+): { readonly command: string } | { readonly argv: readonly string[] } {
+  if (typeof command === "string") return { command };
+  if (Array.isArray(command) && command.every((each) => typeof each === "string") && command[0])
+    return { argv: command };
+  throw invalid(
+    "A command is a text for a shell, or a list of texts with the program first",
+    'For example exec("ls -la") or exec(["ls", "-la"]).',
+  );
+}
+
+/** A program's code and its language. */
+export function checkProgram(code: unknown, language: unknown): void {
+  const hint = 'For example runCode("print(1)", { language: "python" }).';
+  if (typeof code !== "string") throw invalid("A program's code is text", hint);
+  if (typeof language !== "string" || language === "") throw invalid("A program takes its language", hint);
+}
+
+/** The id in a text, or in what has one. */
+export function idOf(given: unknown, what: string): string {
+  const id = typeof given === "string" ? given : (given as { readonly id?: unknown } | null | undefined)?.id;
+  if (typeof id === "string" && id !== "") return id;
+  throw invalid(`Expected a ${what}, or its id as text`, `Pass what made the ${what}, or its id.`);
+}
+
+/** What can be written into a file. */
+export function checkContent(content: unknown): void {
+  if (typeof content === "string" || content instanceof Uint8Array || content instanceof Blob) return;
+  if (content instanceof Readable || (content instanceof ReadableStream && !content.locked)) return;
+  throw invalid(
+    "Content is text, bytes, a Blob or a stream that nobody reads yet",
+    'For example files.write("a.txt", "text").',
+  );
+}
+
+export function checkPortPath(path: unknown): void {
+  if (typeof path === "string" && path.startsWith("/")) return;
+  throw invalid(
+    "The path of a request is text that begins with a slash",
+    'For example ports.fetch(8000, "/").',
+  );
+}
+
+/** A file's path relative to the workspace: programs inside see it below /workspace. */
+export function workspacePath(path: string): string {
+  return typeof path === "string" ? path.replace(/^\/workspace(?:\/+|$)/, "") : path;
+}
