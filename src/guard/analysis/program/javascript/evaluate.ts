@@ -236,6 +236,8 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
       const known = key.texts.map((name) => this.memberNamed(value, name));
       return anyOf((key.marks & MARKS.partial) === 0 ? known : [...known, this.unknownMember(value)]);
     }
+    // A function's members lead to what makes functions.
+    if (value.names.some((name) => name.startsWith("<def "))) return named("Function.?");
     const any = elementOf({ ...value, marks: 0 });
     const one = anyOf([any, this.unknownMember(value)]);
     return mark(one, value.names.includes("process.env") ? 0 : value.marks);
@@ -371,9 +373,11 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
         : list(self.items.map((one) => this.applied(found, { args: [one], keywords: new Map() }, node)));
     const body = this.program.returnsOf(change)[0];
     const parameter = this.program.parametersOf(change)[0];
-    if (body === undefined || parameter === undefined) return undefined;
+    // Another parameter is the place in the list.
+    if (body === undefined || parameter === undefined || this.program.parametersOf(change).length > 1)
+      return undefined;
     const name = this.parameterName(parameter);
-    if (name === "") return undefined;
+    if (name === "" || this.program.isReassigned(name)) return undefined;
     return list(
       self.items.map((one) => this.evaluateWith(body, name, one)),
       self.marks,
