@@ -379,7 +379,8 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
     if (!KEEPS.test(called)) {
       for (const one of given) this.escape(this.scopeAt[call]!, one);
     }
-    if (method && FILLERS.has(called))
+    // Reflect.set(a, 0, x) changes a, which escapes, and not Reflect.
+    if (method && FILLERS.has(called) && this.tree.source(object) !== "Reflect")
       this.fill(this.scopeAt[call]!, object, given, called === "push" ? "tail" : "mark");
     const direct = FUNCTIONS.has(this.tree.kind(callee))
       ? [callee]
