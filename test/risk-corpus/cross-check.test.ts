@@ -101,3 +101,18 @@ describe("what risk calls a started process, a policy without allowed commands d
     expect(unseen).toEqual([]);
   });
 });
+
+describe("what an attacker once ran past a policy that denies curl", () => {
+  const policy = engine("{denied_commands: [curl]}");
+  const overlooked = loadSnippets(join(HERE, "overlooked"));
+
+  it("is denied, but for what stands in open.md", async () => {
+    const wrong: string[] = [];
+    expect(overlooked.length).toBeGreaterThan(200);
+    for (const { file, title, language, code } of overlooked) {
+      const denied = (await verdictOf(policy, { language, code })) === "deny";
+      if (denied !== (file === "denied.md")) wrong.push(`${file}: ${title}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+});

@@ -85,6 +85,34 @@ function literal(choices: Choices, text: string, language: Spelling["language"])
   return choices.of([...common, ...own]);
 }
 
+/** A text that is one of several, or that goes through a container or a name that hides another. */
+function varied(choices: Choices, text: string, language: Spelling["language"], lines: string[]): string {
+  const name = choices.name();
+  const given = literal(choices, text, language);
+  const python: readonly (readonly [string, string])[] = [
+    [`${name} = "echo" if len(__import__("sys").argv) > 9 else ${given}`, `f"{${name}}"`],
+    [`${name} = "echo" if len(__import__("sys").argv) > 9 else ${given}`, `"%s" % ${name}`],
+    [`for ${name} in ["echo", ${given}]: pass`, `"{}".format(${name})`],
+    [`for ${name}, _v in {${given}: 1, "echo": 2}.items(): pass`, name],
+    [`${name} = "echo"; ${name} = ${given}`, `"X".replace("X", ${name})`],
+    [`${name} = ["echo"]; ${name}.insert(0, ${given})`, `${name}[0]`],
+    [`${name} = {"k": ["echo", ${given}]}`, `${name}["k"][1]`],
+  ];
+  const javaScript: readonly (readonly [string, string])[] = [
+    [`const ${name} = process.argv.length > 9 ? "echo" : ${given};`, `\`\${${name}}\``],
+    [`let ${name} = "echo"; ${name} = ${given};`, `"X".replace("X", ${name})`],
+    [`let ${name}; for (const each of ["echo", ${given}]) ${name} = each;`, `\`\${${name}}\``],
+    [`let ${name} = "echo"; try { throw ${given}; } catch (e) { ${name} = e; }`, name],
+    [`const ${name} = new Map([["k", ${given}]]).get("k");`, name],
+    [`const { a: { b: ${name} } } = { a: { b: ${given} } };`, name],
+    [`const ${name} = ["echo"]; Reflect.set(${name}, 0, ${given});`, `${name}[0]`],
+    [`const ${name} = ["echo"]; [].splice.call(${name}, 0, 1, ${given});`, `${name}[0]`],
+  ];
+  const [line, value] = choices.of(language === "python" ? python : javaScript);
+  lines.push(line);
+  return value;
+}
+
 /** Letters that Python takes for plain ones. */
 function disguised(choices: Choices, name: string): string {
   const alphabet = choices.of([0x1d4ea, 0x1d41a, 0x1d622, 0xff41]);
@@ -114,7 +142,8 @@ function python(choices: Choices): string {
   const command = choices.of(COMMANDS);
   const [module, name, form] = choices.of(PYTHON_FUNCTIONS);
   const lines: string[] = [];
-  const text = literal(choices, command, "python");
+  const text =
+    choices.below(4) === 0 ? varied(choices, command, "python", lines) : literal(choices, command, "python");
   const words = `[${command
     .split(" ")
     .map((word) => literal(choices, word, "python"))
@@ -288,7 +317,10 @@ function javaScript(choices: Choices): string {
   const command = choices.of(COMMANDS);
   const [name, form] = choices.of(JAVASCRIPT_FUNCTIONS);
   const lines: string[] = [];
-  const text = literal(choices, command, "javascript");
+  const text =
+    choices.below(4) === 0
+      ? varied(choices, command, "javascript", lines)
+      : literal(choices, command, "javascript");
   const words = command.split(" ").map((word) => literal(choices, word, "javascript"));
   let owner = javaScriptModule(choices, lines);
   if (choices.below(4) === 0) {

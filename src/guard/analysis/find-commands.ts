@@ -4,7 +4,7 @@ import { runInlineCode } from "./inline-code.js";
 import { Environment } from "./shell/environment.js";
 import { plain } from "./shell/fields.js";
 import type { Position } from "./shell/findings.js";
-import type { ShellCommand, ShellProgram } from "./shell/shell-program.js";
+import type { InlineProgram, ShellCommand, ShellProgram } from "./shell/shell-program.js";
 import { ShellWalk } from "./shell/walk.js";
 import type { Call } from "./shell/walker.js";
 
@@ -70,16 +70,26 @@ async function lookInto(
   work: WorkBudget,
   start: (walk: ShellWalk, clean: string) => void,
 ): Promise<ShellProgram> {
-  const walk = new ShellWalk(positionsOf(text), work);
+  const positionOf = positionsOf(text);
+  const walk = new ShellWalk(positionOf, work);
+  const programs: InlineProgram[] = [];
   // Shells leave NUL bytes out, so what they split is looked at in one piece.
   if (text.includes("\0")) walk.problem(text.indexOf("\0"), "a NUL byte");
   start(walk, text.replaceAll("\0", ""));
   for (let next = walk.code.shift(); next !== undefined; next = walk.code.shift()) {
     await work.pause();
+    const language = next.language === "typescript" ? "javascript" : next.language;
+    if (!next.whole && next.call.byProgram !== true && (language === "python" || language === "javascript"))
+      programs.push({ language, code: next.code, ...positionOf(next.call.place) });
     await runInlineCode(walk, next.language, next.code, next.call, next.whole);
     walk.finish();
   }
-  return { commands: inOrder(walk.commands), problems: walk.problems, bombs: walk.bombs };
+  return {
+    commands: inOrder(walk.commands),
+    problems: walk.problems,
+    bombs: walk.bombs,
+    ...(programs.length > 0 && { programs }),
+  };
 }
 
 /** A parser whose stack or string grew too large has not read the text. */

@@ -152,7 +152,8 @@ export abstract class Evaluator {
         return elementOf(this.evaluate(binding.node));
       default: {
         const value = this.evaluate(binding.node);
-        return binding.name === undefined ? value : this.partOf(value, binding.name);
+        // Of a pattern inside of a pattern, one member after the other.
+        return (binding.name?.split("\0") ?? []).reduce((part, name) => this.partOf(part, name), value);
       }
     }
   }

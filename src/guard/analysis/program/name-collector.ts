@@ -8,6 +8,7 @@ export const MAX_PATTERN_DEPTH = 16;
 export const MAX_PARAMETERS = 64;
 const MAX_CHAINED = 64;
 const MAX_LINKED = 64;
+const MAX_ESCAPED = 4096;
 const MAX_RETURNED = 2;
 /** Hides a name further out without giving it a value. */
 export const NOTHING = { how: "name", node: -1, name: "" } as const;
@@ -27,6 +28,7 @@ export abstract class NameCollector implements ProgramNames {
   protected readonly open: { end: number; scope: number }[] = [];
   private readonly bound: (Binding & { scope: number; name: string })[] = [];
   private readonly twins = new Twins();
+  private readonly escaped: { scope: number; name: string }[] = [];
   private readonly returns = new Map<number, number[]>();
   private readonly definitions: { node: number; end: number }[] = [];
 
@@ -58,6 +60,7 @@ export abstract class NameCollector implements ProgramNames {
       else if (how === "tail") this.twins.change(key, MARKS.longer);
       else if (how === "value" || how === "element") this.link(key, node, 0);
     }
+    for (const { scope, name } of this.escaped) this.twins.change(this.keyOf(scope, name), MARKS.partial);
     return this;
   }
 
@@ -125,6 +128,23 @@ export abstract class NameCollector implements ProgramNames {
   protected giveBack(value: number | undefined, definition = this.definitions.at(-1)?.node): void {
     if (value !== undefined && value !== -1 && definition !== undefined)
       push(this.returns, definition, value);
+  }
+
+  /** A list or mapping that goes where it is not followed may be changed there. */
+  protected escape(scope: number, node: number): void {
+    if (node < 0 || this.escaped.length >= MAX_ESCAPED) return;
+    const end = Math.min(this.tree.after(node), node + MAX_LINKED);
+    for (let at = node; at < end; ) {
+      const kind = this.tree.kind(at);
+      if (kind === "identifier") this.escaped.push({ scope, name: this.name(at) });
+      // What a member or another call gives is something else.
+      at =
+        /^(?:identifier|array|object|pair|list|tuple|dictionary|arguments|keyword_argument|\w*parenthesized\w*|spread_element|shorthand_\w+)$/.test(
+          kind,
+        )
+          ? at + 1
+          : this.tree.after(at);
+    }
   }
 
   /** What is put into an object by one of its methods. */

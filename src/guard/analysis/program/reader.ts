@@ -14,7 +14,7 @@ import {
   unknownStart,
 } from "./process-start.js";
 import type { ProgramEvaluator } from "./program-evaluator.js";
-import { HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
+import { allTexts, HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
 
 export const HIDING = MARKS.built | MARKS.decoded;
 export const HIDDEN_NAME: Match = {
@@ -185,6 +185,7 @@ export abstract class ProgramReader {
       }
     }
     this.handOn(node, given);
+    if (done.size === 0) this.readTexts(node, method ?? this.valueOf(callee).names[0] ?? "", given);
     if (done.size === 0)
       this.otherCalls.push({
         names: this.valueOf(callee).names,
@@ -193,6 +194,14 @@ export abstract class ProgramReader {
         from: this.valueOf(tree.child(callee, "object")).marks,
         offset: tree.start(node),
       });
+  }
+
+  /** A text that is code which starts a process, given to a function that may run it: a template, a debugger's command. */
+  private readTexts(node: number, name: string, { args, keywords }: Arguments): void {
+    if (PRINTS.test(name)) return;
+    const at = this.tree.start(node);
+    for (const code of [...args, ...keywords.values()].flatMap((value) => allTexts(value, 16)))
+      if (STARTS_BY_TEXT.test(code)) this.starts.push({ at, via: name || "a call", kind: "code", code });
   }
 
   /** Whether an entry of the table is meant by a call of this form. */
@@ -321,6 +330,11 @@ const DESTRUCTION: Match = {
   why: "Destroys machines, or everything that a service holds.",
 };
 
+const STARTS_BY_TEXT =
+  /\b(?:os|posix|subprocess|pty)\s*\.\s*(?:system|popen|exec\w+|spawn\w*|run|call|check_\w+|Popen)\s*\(|__import__\s*\(|\b(?:exec|spawn)(?:File)?(?:Sync)?\s*\(\s*['"`]|['"]child_process['"]\s*\)/;
+const PRINTS =
+  /(?:^|\.)(?:print|log|info|debug|warn(?:ing)?|error|exception|write\w*|append|push|test|match|search|find\w*|includes|replace\w*|compile|endswith|startswith)$/;
+
 /** followed: a name that the evaluator knows; passed up: what stands around it has the same value. */
 export type Use = "followed" | "handed on" | "passed up";
 
@@ -330,14 +344,7 @@ const READS =
 const ASSIGNS = /[^=!<>]=[^=>]/;
 const MAX_UP = 64;
 /** Modules that are no danger when only they are handed on. */
-const QUIET_MODULES: ReadonlySet<string> = new Set([
-  "builtins",
-  "asyncio",
-  "vm",
-  "module",
-  "process",
-  "webbrowser",
-]);
+const QUIET_MODULES: ReadonlySet<string> = new Set(["vm", "webbrowser"]);
 /** Chains of attributes after which nothing tells what is called. */
 const LEADS_ANYWHERE =
   /__subclasses__\(\)$|__(?:bases?|mro)__.*__subclasses__\(\)\[\]$|\.__(?:globals|builtins)__\.|\.f_(?:globals|builtins|locals)\.|\bget_(?:objects|referrers)\(\)$/;

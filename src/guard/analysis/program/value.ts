@@ -97,10 +97,12 @@ export function anyOf(values: readonly Value[]): Value {
   const texts = alternatives(known.map((value) => value.texts));
   const names = alternatives(known.map((value) => value.names));
   const lists = known.filter((value) => value.items !== undefined);
-  const cut = texts.size > MAX_ALTERNATIVES || lists.length > 1 ? MARKS.partial : 0;
+  const numbers = alternatives(known.map((value) => value.numbers));
+  const cut =
+    texts.size > MAX_ALTERNATIVES || numbers.size > MAX_ALTERNATIVES || lists.length > 1 ? MARKS.partial : 0;
   return {
     texts: [...texts].slice(0, MAX_ALTERNATIVES),
-    numbers: [...alternatives(known.map((value) => value.numbers))].slice(0, MAX_ALTERNATIVES),
+    numbers: [...numbers].slice(0, MAX_ALTERNATIVES),
     names: [...names].slice(0, MAX_NAMES),
     items: lists[0]?.items,
     keys: lists[0]?.keys,
@@ -127,6 +129,11 @@ export function certainText(value: Value): string | undefined {
   return value.texts.length === 1 && (value.marks & MARKS.partial) === 0 ? value.texts[0] : undefined;
 }
 
+/** It is one number, and nothing else. */
+export function isCertainNumber({ numbers, texts, marks }: Value): boolean {
+  return numbers.length === 1 && texts.length === 0 && (marks & MARKS.partial) === 0;
+}
+
 function alternatives<T>(groups: readonly (readonly T[])[]): Set<T> {
   const all = new Set<T>();
   for (const group of groups) {
@@ -141,63 +148,91 @@ export function marksOf(values: readonly Value[]): number {
   return marks;
 }
 
+export type Scalar = string | number;
+
+/** Each text and number that a value may be. */
+export function scalarsOf({ texts, numbers }: Value): readonly Scalar[] {
+  return numbers.length === 0 ? texts : [...texts, ...numbers];
+}
+
+/** The same value, with a hole where nothing constant is known. */
+export function orHole(value: Value | undefined): Value {
+  if (value === undefined) return { ...UNKNOWN, texts: [HOLE] };
+  return value.texts.length + value.numbers.length > 0
+    ? value
+    : { ...UNKNOWN, texts: [HOLE], marks: value.marks };
+}
+
+/**
+ * What a pure function gives for every choice among the alternatives of what it is given. Where it gives undefined, and
+ * where there are more choices than are gone through, the result may be something that is not known.
+ */
+export function combined(
+  given: readonly Value[],
+  compute: (...chosen: Scalar[]) => Scalar | undefined,
+  marks = 0,
+): Value {
+  let all = marks | marksOf(given);
+  let ways: Scalar[][] = [[]];
+  for (const value of given) {
+    const scalars = scalarsOf(value);
+    if (scalars.length === 0) return { ...UNKNOWN, marks: all };
+    if (ways.length * scalars.length > MAX_ALTERNATIVES) all |= MARKS.partial;
+    ways = ways.flatMap((way) => scalars.map((one) => [...way, one])).slice(0, MAX_ALTERNATIVES);
+  }
+  const results = new Set(ways.map((way) => compute(...way)));
+  const texts: string[] = [];
+  const numbers: number[] = [];
+  for (const one of results) {
+    if (typeof one === "string") texts.push(capped(one));
+    else if (one !== undefined && Number.isFinite(one)) numbers.push(one);
+    else all |= MARKS.partial;
+  }
+  return texts.length + numbers.length === 0 && all === MARKS.partial
+    ? UNKNOWN
+    : { ...UNKNOWN, texts, numbers, marks: all };
+}
+
 /** The texts of one behind the other; a side without texts is a hole. */
 export function concat(a: Value, b: Value): Value {
   const marks = a.marks | b.marks;
   if (a.items !== undefined && b.items !== undefined) return list([...a.items, ...b.items], marks);
   if (a.texts.length === 0 && b.texts.length === 0) return marks === 0 ? UNKNOWN : { ...UNKNOWN, marks };
-  const left = a.texts.length > 0 ? a.texts : [HOLE];
-  const right = b.texts.length > 0 ? b.texts : [HOLE];
-  const texts = new Set<string>();
-  for (const x of left) {
-    for (const y of right) if (texts.size < MAX_ALTERNATIVES) texts.add(capped(x + y));
-  }
-  const cut = left.length * right.length > MAX_ALTERNATIVES ? MARKS.partial : 0;
   const built = a.texts.length > 0 && b.texts.length > 0 ? MARKS.built : 0;
-  return { ...UNKNOWN, texts: [...texts], marks: marks | built | cut };
+  return combined([orHole(a), orHole(b)], (x, y) => `${x}${y}`, built);
 }
 
 /** Applies a pure function to every text. */
-export function mapTexts(value: Value, change: (text: string) => string, marks = 0): Value {
-  if (value.texts.length === 0) return { ...UNKNOWN, marks: value.marks | marks };
-  return { ...UNKNOWN, texts: value.texts.map((one) => capped(change(one))), marks: value.marks | marks };
+export function mapTexts(value: Value, change: (text: string) => string | undefined, marks = 0): Value {
+  return combined([{ ...value, numbers: [] }], (one) => change(one as string), marks);
 }
 
 function capped(value: string): string {
   return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT - 1)}${HOLE}` : value;
 }
 
-/** The texts of items with a separator between; what is no text is a hole. */
+/** The texts of items with a separator between, for every alternative; what is no text is a hole. */
 export function joined(items: readonly Value[], separator: string, marks = 0): Value {
-  const several = items.some(({ texts }) => texts.length > 1) ? MARKS.partial : 0;
-  const all = marks | marksOf(items) | several | (items.length > 1 ? MARKS.built : 0);
-  let length = 0;
-  const parts: string[] = [];
-  for (const item of items) {
-    const part = item.texts[0] ?? item.numbers[0]?.toString() ?? HOLE;
-    length += part.length + separator.length;
-    if (length > MAX_TEXT) {
-      parts.push(HOLE);
-      break;
-    }
-    parts.push(part);
-  }
-  return { ...UNKNOWN, texts: [parts.join(separator)], marks: all };
+  let all = marks | marksOf(items) | (items.length > 1 ? MARKS.built : 0);
+  let ways = [""];
+  items.some((item, index) => {
+    const between = index === 0 ? "" : separator;
+    const full = ways[0]!.length > MAX_TEXT;
+    const scalars = full ? [HOLE] : scalarsOf(orHole(item));
+    if (ways.length * scalars.length > MAX_ALTERNATIVES) all |= MARKS.partial;
+    ways = ways.flatMap((way) => scalars.map((one) => way + between + one)).slice(0, MAX_ALTERNATIVES);
+    return full;
+  });
+  return { ...UNKNOWN, texts: [...new Set(ways)].map(capped), marks: all };
 }
 
 /** Path segments put together the way every language does: an absolute one starts again. */
 export function joinedPath(parts: readonly Value[]): Value {
-  let path = "";
-  for (const part of parts) {
-    const next = part.texts[0] ?? HOLE;
-    if (next.startsWith("/") || next.startsWith("~")) path = next;
-    else path = path === "" || path.endsWith("/") ? path + next : `${path}/${next}`;
-  }
-  return {
-    ...UNKNOWN,
-    texts: parts.length === 0 ? [] : [capped(path)],
-    marks: marksOf(parts) & ~MARKS.built,
-  };
+  if (parts.length === 0) return UNKNOWN;
+  const join = (path: string, next: string) =>
+    /^[/~]/.test(next) || path === "" ? next : path.endsWith("/") ? path + next : `${path}/${next}`;
+  const whole = combined(parts.map(orHole), (...texts) => texts.map(String).reduce(join, ""));
+  return unmark(whole, MARKS.built);
 }
 
 /** A path without its last part; from the working directory it leads up. */

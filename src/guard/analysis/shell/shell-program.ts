@@ -52,4 +52,13 @@ export interface ShellProgram {
   readonly commands: readonly ShellCommand[];
   readonly problems: readonly ShellProblem[];
   readonly bombs: readonly ShellBomb[];
+  /** Programs in languages with a reader of their own, which an interpreter is given as a word or on its input. */
+  readonly programs?: readonly InlineProgram[];
+}
+
+export interface InlineProgram {
+  readonly language: "python" | "javascript";
+  readonly code: string;
+  readonly line: number;
+  readonly column: number;
 }

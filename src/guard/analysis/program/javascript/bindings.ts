@@ -6,6 +6,8 @@ import { identifierOf, moduleNameOf } from "./names.js";
 
 /** What a JavaScript or TypeScript program gives names to, collected before anything is looked up. */
 export interface JavaScriptNames extends ProgramNames {
+  /** Somewhere a name that is spelt so is given another value. */
+  isReassigned(name: string): boolean;
   parametersOf(definition: number): readonly number[];
 }
 
@@ -18,6 +20,12 @@ const FILLERS = new Set(
   "push unshift set add append write concat splice fill reverse sort shift pop copyWithin".split(" "),
 );
 const MAX_CHAINED = 64;
+const MAX_THROWN = 8;
+/** Functions that do not change what they are given, and whose result is followed. */
+const KEEPS =
+  /^(?:log|info|debug|warn|error|dir|table|stringify|exec|execSync|execFile|execFileSync|spawn|spawnSync|fork|execa\w*|isArray|from|keys|values|entries|join|concat|includes|indexOf|forEach|map|filter|some|every|String|Number|Boolean|require|promisify|then|deepEqual|deepStrictEqual|equal|strictEqual|Set|write\w*|end|fetch|Worker|Function|eval|push|resolve|freeze)$/;
+/** What the outermost names belong to. */
+const GLOBAL_OBJECT = /^(?:globalThis|global|window|self)$/;
 
 export function isFunction(tree: FlatTree, node: number): boolean {
   return FUNCTIONS.has(tree.kind(node));
@@ -32,6 +40,14 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
   private readonly parameters = new Map<number, readonly number[]>();
   private readonly assignments: number[] = [];
   private readonly handlers: { object: number; handler: number }[] = [];
+  private readonly thrown: number[] = [];
+  private readonly reassigned = new Set<string>();
+
+  isReassigned(name: string): boolean {
+    return this.reassigned.has(name);
+  }
+
+  private readonly caught: { scope: number; parameter: number }[] = [];
 
   protected name(node: number): string {
     return identifierOf(this.tree.source(node));
@@ -43,6 +59,10 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
 
   protected finish(): void {
     for (const assignment of this.assignments) this.assign(assignment);
+    // What is caught is anything that is thrown, or nothing that is seen here.
+    for (const { scope, parameter } of this.caught)
+      for (const node of [-1, ...this.thrown.slice(0, MAX_THROWN)])
+        this.bind(scope, parameter, node, "value");
     for (const call of this.calls) this.listen(call);
     for (const call of this.calls) this.handOver(call);
     for (const { object, handler } of this.handlers)
@@ -96,6 +116,15 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
       case "new_expression":
         this.calls.push(node);
         break;
+      case "class_declaration":
+        this.declare(scope, tree.child(node, "name"));
+        break;
+      case "throw_statement":
+        this.thrown.push(namedChildren(tree, node)[0] ?? -1);
+        break;
+      case "catch_clause":
+        this.caught.push({ scope, parameter: tree.child(node, "parameter") });
+        break;
     }
   }
 
@@ -144,7 +173,14 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
   private bind(scope: number, target: number, node: number, how: How, member?: string, depth = 0): void {
     if (depth > MAX_PATTERN_DEPTH || target === -1) return;
     const deeper = (one: number, part: string | undefined, way: How = how) =>
-      this.bind(scope, one, node, way, part, depth + 1);
+      this.bind(
+        scope,
+        one,
+        node,
+        way,
+        part === undefined || member === undefined ? (part ?? member) : `${member}\0${part}`,
+        depth + 1,
+      );
     switch (this.tree.kind(target)) {
       case "identifier":
       case "shorthand_property_identifier_pattern":
@@ -156,6 +192,9 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
         break;
       case "member_expression":
         this.members.bind(0, this.name(this.tree.child(target, "property")), { how, node });
+        if (GLOBAL_OBJECT.test(this.tree.source(this.tree.child(target, "object"))))
+          this.scopes.bind(0, this.name(this.tree.child(target, "property")), { how, node });
+        this.escape(scope, node);
         break;
       case "subscript_expression": {
         this.fill(scope, target, [node], "mark");
@@ -185,7 +224,7 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
         });
         break;
       case "assignment_pattern":
-        deeper(this.tree.child(target, "left"), member);
+        deeper(this.tree.child(target, "left"), undefined);
         this.bind(
           scope,
           this.tree.child(target, "left"),
@@ -197,7 +236,7 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
         break;
       case "required_parameter":
       case "optional_parameter":
-        deeper(this.tree.child(target, "pattern"), member);
+        deeper(this.tree.child(target, "pattern"), undefined);
         break;
       case "rest_pattern":
       case "parenthesized_expression":
@@ -208,15 +247,19 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
 
   /** Hides a name further out without giving it a value. */
   private declare(scope: number, target: number): void {
-    const kind = this.tree.kind(target);
-    if (kind === "identifier") this.scopes.bind(scope, this.name(target), NOTHING);
+    const kind = target === -1 ? "" : this.tree.kind(target);
+    if (kind === "identifier" || kind === "type_identifier")
+      this.scopes.bind(scope, this.name(target), NOTHING);
     else if (kind === "required_parameter" || kind === "optional_parameter") {
       const pattern = this.tree.child(target, "pattern");
       if (pattern !== -1) this.declare(scope, pattern);
       const value = this.tree.child(target, "value");
       if (value !== -1) this.bind(scope, pattern, value, "value");
-    } else if (kind === "assignment_pattern")
+    } else if (kind === "assignment_pattern") {
+      // A default is only one of the values.
+      this.declare(scope, this.tree.child(target, "left"));
       this.bind(scope, target, this.tree.child(target, "right"), "value");
+    }
   }
 
   private importNames(node: number, scope: number): void {
@@ -273,6 +316,7 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
   private assign(node: number): void {
     const target = this.tree.child(node, "left");
     const here = this.scopeAt[node]!;
+    if (this.tree.kind(target) === "identifier") this.reassigned.add(this.name(target));
     const home =
       this.tree.kind(target) === "identifier"
         ? (this.scopes.find(here, this.name(target))?.scope ?? 0)
@@ -332,7 +376,11 @@ class JavaScriptNameCollector extends NameCollector implements JavaScriptNames {
     // A tagged template is a call with its text.
     const given = this.tree.kind(list) === "arguments" ? namedChildren(this.tree, list) : [list];
     const object = method ? this.tree.child(callee, "object") : -1;
-    if (method && FILLERS.has(called))
+    if (!KEEPS.test(called)) {
+      for (const one of given) this.escape(this.scopeAt[call]!, one);
+    }
+    // Reflect.set(a, 0, x) changes a, which escapes, and not Reflect.
+    if (method && FILLERS.has(called) && this.tree.source(object) !== "Reflect")
       this.fill(this.scopeAt[call]!, object, given, called === "push" ? "tail" : "mark");
     const direct = FUNCTIONS.has(this.tree.kind(callee))
       ? [callee]

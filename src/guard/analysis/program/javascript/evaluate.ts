@@ -3,6 +3,7 @@ import { variable } from "../environment.js";
 import { withoutEscapes } from "../escapes.js";
 import { elementOf, marksOfResult, memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
+import { itemAt, negated, written } from "../folding.js";
 import type { FunctionTable } from "../known-functions.js";
 import { type Arguments, OPEN } from "../process-start.js";
 import {
@@ -14,7 +15,9 @@ import {
 } from "../program-evaluator.js";
 import {
   anyOf,
-  concat,
+  certainText,
+  combined,
+  joined,
   list,
   MARKS,
   MAX_ITEMS,
@@ -62,7 +65,7 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
       case "template_string":
         return this.string(node);
       case "number":
-        return number(Number(this.tree.source(node).replaceAll("_", "").replace(/n$/, "")));
+        return numberOf(this.tree.source(node).replaceAll("_", "").replace(/n$/, ""));
       case "true":
         return number(1);
       case "false":
@@ -71,7 +74,7 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
       case "undefined":
         return named(OFF);
       case "array":
-        return list(namedChildren(this.tree, node, MAX_ITEMS).flatMap((one) => this.item(one)));
+        return list(namedChildren(this.tree, node, MAX_ITEMS + 1).flatMap((one) => this.item(one)));
       case "object":
         return this.object(node);
       case "binary_expression":
@@ -115,44 +118,45 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
   }
 
   private string(node: number): Value {
-    let result = "";
+    const parts: Value[] = [];
     let marks = 0;
     let spelt = 0;
     for (let at = this.tree.first(node); at !== -1; at = this.tree.next(at)) {
       switch (this.tree.kind(at)) {
         case "string_fragment":
-          result += this.tree.source(at);
+          parts.push(text(this.tree.source(at)));
           break;
         case "escape_sequence": {
           const letter = withoutEscapes(this.tree.source(at), true).text;
           if (/^[\w/]$/.test(letter)) spelt++;
-          result += letter;
+          parts.push(text(letter));
           break;
         }
         case "template_substitution": {
-          const value = this.evaluate(namedChildren(this.tree, at)[0] ?? -1);
-          const known = value.texts[0] ?? (value.numbers.length > 0 ? String(value.numbers[0]) : undefined);
           // An unknown part is a hole; what is known is put in.
-          const whole = concat(text(result), known === undefined ? UNKNOWN : text(known));
-          result = whole.texts[0] ?? result;
-          marks |= value.marks | (known === undefined ? 0 : MARKS.built);
+          const value = this.evaluate(namedChildren(this.tree, at)[0] ?? -1);
+          marks |= value.marks | (value.texts.length + value.numbers.length > 0 ? MARKS.built : 0);
+          parts.push(written(value));
           break;
         }
       }
     }
-    return text(result, marks | (spelt >= 2 ? MARKS.decoded : 0));
+    const whole = joined(parts, "");
+    return { ...whole, marks: (whole.marks & ~MARKS.built) | marks | (spelt >= 2 ? MARKS.decoded : 0) };
   }
 
   private object(node: number): Value {
     const keys: (string | undefined)[] = [];
     const items: Value[] = [];
-    for (const one of namedChildren(this.tree, node, MAX_ITEMS)) {
+    for (const one of namedChildren(this.tree, node, MAX_ITEMS + 1)) {
       switch (this.tree.kind(one)) {
         case "pair": {
           const key = this.tree.child(one, "key");
           const computed = this.tree.kind(key) === "computed_property_name";
           keys.push(
-            computed ? this.evaluate(namedChildren(this.tree, key)[0] ?? -1).texts[0] : keyOf(this.tree, key),
+            computed
+              ? certainText(this.evaluate(namedChildren(this.tree, key)[0] ?? -1))
+              : keyOf(this.tree, key),
           );
           items.push(this.evaluate(this.tree.child(one, "value")));
           break;
@@ -179,10 +183,12 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
     const value = this.evaluate(this.tree.child(node, "argument"));
     const source = this.tree.source(node);
     if (source.startsWith("!"))
-      return value.numbers.length > 0 ? number(value.numbers[0] === 0 ? 1 : 0) : UNKNOWN;
+      return value.numbers.length > 0
+        ? combined([{ ...value, texts: [] }], (one) => (one === 0 ? 1 : 0))
+        : UNKNOWN;
     if (source.startsWith("+")) return value;
     if (!source.startsWith("-")) return UNKNOWN;
-    return mark(value.numbers.length > 0 ? number(-value.numbers[0]!) : UNKNOWN, value.marks);
+    return mark(negated(value), value.marks);
   }
 
   private member(node: number): Value {
@@ -221,14 +227,17 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
   private subscript(node: number): Value {
     const value = this.evaluate(this.tree.child(node, "object"));
     const key = this.evaluate(this.tree.child(node, "index"));
-    const at = key.numbers[0];
-    if (at !== undefined && value.items !== undefined && value.keys === undefined)
-      return mark(value.items[at] ?? UNKNOWN, MARKS.partial);
-    if (at !== undefined && value.texts.length > 0) {
-      return { ...UNKNOWN, texts: value.texts.map((one) => one[at] ?? ""), marks: value.marks | MARKS.built };
+    const { items } = value;
+    if (key.numbers.length > 0 && items !== undefined && value.keys === undefined)
+      return mark(anyOf(key.numbers.map((at) => items[at] ?? UNKNOWN)), MARKS.partial);
+    const letter = itemAt(value, key, (all, place) => all[place]);
+    if (letter !== undefined) return letter;
+    if (key.texts.length > 0) {
+      const known = key.texts.map((name) => this.memberNamed(value, name));
+      return anyOf((key.marks & MARKS.partial) === 0 ? known : [...known, this.unknownMember(value)]);
     }
-    if (key.texts.length > 0)
-      return anyOf(key.texts.slice(0, 4).map((name) => this.memberNamed(value, name)));
+    // A function's members lead to what makes functions.
+    if (value.names.some((name) => name.startsWith("<def "))) return named("Function.?");
     const any = elementOf({ ...value, marks: 0 });
     const one = anyOf([any, this.unknownMember(value)]);
     return mark(one, value.names.includes("process.env") ? 0 : value.marks);
@@ -248,7 +257,9 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
       const property = this.tree.child(callee, "property");
       const index = this.tree.child(callee, "index");
       const method =
-        property !== -1 ? identifierOf(this.tree.source(property)) : (this.evaluate(index).texts[0] ?? "");
+        property !== -1
+          ? identifierOf(this.tree.source(property))
+          : (certainText(this.evaluate(index)) ?? "");
       const usable = self.texts.length > 0 || self.items !== undefined || self.marks !== 0;
       const result = !usable
         ? undefined
@@ -362,14 +373,21 @@ export class JavaScriptEvaluator extends ProgramEvaluator<JavaScriptNames> {
         : list(self.items.map((one) => this.applied(found, { args: [one], keywords: new Map() }, node)));
     const body = this.program.returnsOf(change)[0];
     const parameter = this.program.parametersOf(change)[0];
-    if (body === undefined || parameter === undefined) return undefined;
+    // Another parameter is the place in the list.
+    if (body === undefined || parameter === undefined || this.program.parametersOf(change).length > 1)
+      return undefined;
     const name = this.parameterName(parameter);
-    if (name === "") return undefined;
+    if (name === "" || this.program.isReassigned(name)) return undefined;
     return list(
       self.items.map((one) => this.evaluateWith(body, name, one)),
       self.marks,
     );
   }
+}
+
+/** A number as it is written; with a leading zero it may be an octal one. */
+function numberOf(source: string): Value {
+  return number(Number(/^0[0-7]+$/.test(source) ? `0o${source.slice(1)}` : source));
 }
 
 /** Options that say what runs. */
@@ -382,7 +400,7 @@ function withOptions(args: readonly Value[]): Arguments {
     keys?.forEach((key, index) => {
       keywords.set(key ?? OPEN, items![index]!);
     });
-    if (keys !== undefined && (marks & MARKS.partial) !== 0) keywords.set(OPEN, UNKNOWN);
+    if (keys !== undefined && (marks & (MARKS.partial | MARKS.longer)) !== 0) keywords.set(OPEN, UNKNOWN);
   }
   // Behind the first argument, what is neither words nor a function may be options.
   const open = args

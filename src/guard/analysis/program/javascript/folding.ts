@@ -1,16 +1,34 @@
+import { posix } from "node:path";
 import { isWholeTree } from "../../rules/path-rules.js";
 import {
+  bytesOf,
+  calculated,
+  decodedBy,
+  letter,
+  letters,
+  parsed,
+  repeated,
+  replaced,
+  split,
+  transcoded,
+  written,
+} from "../folding.js";
+import {
+  anyOf,
+  combined,
   concat,
   directoryOf,
   HOLE,
+  isCertainNumber,
   joined,
   joinedPath,
   list,
   MARKS,
   mapTexts,
+  mark,
   marksOf,
   named,
-  number,
+  orHole,
   serialized,
   text,
   UNKNOWN,
@@ -21,21 +39,36 @@ type Fold = (args: readonly Value[]) => Value | undefined;
 type Method = (self: Value, args: readonly Value[]) => Value | undefined;
 
 const first: Fold = ([value]) => value;
-const decodedFrom = (encoding: BufferEncoding): Fold => {
-  return ([value]) =>
-    mapTexts(value ?? UNKNOWN, (one) => Buffer.from(one, encoding).toString("utf8"), MARKS.decoded);
-};
+const unsure = (value: Value | undefined): Value | undefined => value && mark(value, MARKS.partial);
+/** Path segments as Node puts them together: `join` takes an absolute one for a part, and both leave out "." and "..". */
+const path =
+  (resolve: boolean): Fold =>
+  (args) => {
+    if (args.length === 0) return UNKNOWN;
+    const whole = resolve
+      ? joinedPath(args)
+      : combined(args.map(orHole), (...parts) => parts.filter((part) => part !== "").join("/"));
+    return mapTexts({ ...whole, marks: whole.marks & ~MARKS.built }, (one) =>
+      one.includes("..") && one.includes(HOLE) ? undefined : trimmedPath(one),
+    );
+  };
+
+function trimmedPath(source: string): string {
+  const path = posix.normalize(source);
+  return path.length > 1 ? path.replace(/\/$/, "") : path;
+}
 
 /** What known functions return, folded as far as they are pure. */
 export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
-  ["String.fromCharCode", (args) => letters(args)],
-  ["String.fromCodePoint", (args) => letters(args)],
-  ["String", (args) => (args[0]?.numbers.length ? text(String(args[0].numbers[0])) : args[0])],
-  ["String.raw", first],
+  ["String.fromCharCode", (args) => lettersOf(args, (code) => letter(Math.trunc(code) & 0xffff))],
+  ["String.fromCodePoint", (args) => lettersOf(args, letter)],
+  ["String", ([value]) => value && written(value)],
+  // Its escapes stay as they are.
+  ["String.raw", ([value]) => unsure(value)],
   ["Number", first],
-  ["parseInt", (args) => parsed(args)],
-  ["Number.parseInt", (args) => parsed(args)],
-  ["atob", decodedFrom("base64")],
+  ["parseInt", (args) => integer(args)],
+  ["Number.parseInt", (args) => integer(args)],
+  ["atob", ([value]) => decodedBy(value, "base64")],
   ["Buffer.from", (args) => buffer(args)],
   ["Buffer.concat", (args) => joined(args[0]?.items ?? [], "")],
   ["decodeURIComponent", (args) => mapTexts(args[0] ?? UNKNOWN, percentDecoded, MARKS.decoded)],
@@ -80,10 +113,10 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["fs.readdirSync", filesOf],
   ["fs.readdir", filesOf],
   ["fs.promises.readdir", filesOf],
-  ["path.join", (args) => joinedPath(args)],
-  ["path.resolve", (args) => joinedPath(args)],
-  ["path.normalize", first],
-  ["path.posix.join", (args) => joinedPath(args)],
+  ["path.join", path(false)],
+  ["path.resolve", path(true)],
+  ["path.normalize", path(false)],
+  ["path.posix.join", path(false)],
   ["os.homedir", () => text("~")],
   ["os.tmpdir", () => text("/tmp/*")],
   ["process.cwd", () => text(".")],
@@ -92,7 +125,7 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
 
 /** What known methods of texts and arrays return. `self` is what they are called on. */
 export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
-  ["toString", (self) => (self.numbers.length > 0 ? UNKNOWN : self)],
+  ["toString", (self, [how]) => (self.numbers.length > 0 ? UNKNOWN : transcoded(self, how))],
   ["valueOf", (self) => self],
   ["trim", (self) => mapTexts(self, (one) => one.trim())],
   ["toLowerCase", (self) => mapTexts(self, (one) => one.toLowerCase())],
@@ -100,25 +133,29 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     "join",
     (self, [by]) =>
-      self.items === undefined ? undefined : joined(self.items, by?.texts[0] ?? ",", self.marks),
+      self.items === undefined
+        ? undefined
+        : (by?.texts.length ?? 1) === 1
+          ? joined(self.items, by?.texts[0] ?? ",", self.marks)
+          : { ...UNKNOWN, marks: self.marks },
   ],
-  ["split", (self, args) => split(self, args)],
+  ["split", (self, args) => splitBy(self, args)],
   ["reverse", (self) => reversed(self)],
   ["toReversed", (self) => reversed(self)],
   ["concat", (self, args) => args.reduce((sum, part) => concat(sum, part), self)],
-  ["replace", (self, args) => replaced(self, args)],
-  ["replaceAll", (self, args) => replaced(self, args)],
+  ["replace", (self, args) => replacedBy(self, args, 1)],
+  ["replaceAll", (self, args) => replacedBy(self, args, Number.POSITIVE_INFINITY)],
   ["slice", (self, args) => sliced(self, args, (all, from, to) => all.slice(from, to))],
   ["substring", (self, args) => sliced(self, args, (all, from, to) => all.substring(from ?? 0, to))],
   ["substr", (self, args) => sliced(self, args, (all, from, to) => all.substr(from ?? 0, to))],
   ["charAt", (self, args) => sliced(self, args, (all, from) => all.charAt(from ?? 0))],
   ["charCodeAt", (self, args) => code(self, args)],
   ["codePointAt", (self, args) => code(self, args)],
-  ["repeat", (self, args) => repeated(self, args)],
-  ["at", (self, [index]) => self.items?.at(index?.numbers[0] ?? 0)],
+  ["repeat", (self, [count]) => repeated(self, count)],
+  ["at", (self, [index]) => anyOf((index?.numbers ?? []).map((place) => self.items?.at(place) ?? UNKNOWN))],
   ["flat", (self) => self],
-  ["filter", (self) => (self.items === undefined ? undefined : self)],
-  ["sort", (self) => (self.items === undefined ? undefined : self)],
+  ["filter", (self) => (self.items === undefined ? undefined : unsure(self))],
+  ["sort", (self) => (self.items === undefined ? undefined : unsure(self))],
 ]);
 
 /** Files by a pattern are named like the pattern; all of a system or a home directory are all of it. */
@@ -138,32 +175,35 @@ function opaque(args: readonly Value[]): Value {
   return { ...UNKNOWN, marks: marksOf(args) | MARKS.decoded };
 }
 
-function letters(args: readonly Value[]): Value {
-  const codes = args.flatMap((arg) => arg.items ?? [arg]).map((arg) => arg.numbers[0]);
+function lettersOf(args: readonly Value[], letterOf: (code: number) => string | undefined): Value {
+  const codes = args.flatMap((arg) => arg.items ?? [arg]);
+  const known = codes.every(({ numbers }) => numbers.length > 0);
   const marks = marksOf(args) | MARKS.decoded;
-  if (codes.some((one) => one === undefined || one < 0 || one > 0x10ffff)) return { ...UNKNOWN, marks };
-  return text(codes.map((one) => String.fromCodePoint(Math.trunc(one!))).join(""), marks);
+  if (!known) return { ...UNKNOWN, marks };
+  return joined(
+    codes.map((one) => letters(one, letterOf)),
+    "",
+    marks,
+  );
 }
 
-function parsed([value, base]: readonly Value[]): Value | undefined {
-  const digits = value?.texts[0];
-  if (digits === undefined) return value;
-  const radix = base?.numbers[0] ?? 10;
-  return radix >= 2 && radix <= 36 ? number(Number.parseInt(digits, radix)) : UNKNOWN;
+function integer([value, base]: readonly Value[]): Value | undefined {
+  if (value === undefined || value.texts.length === 0) return value;
+  return combined([value, base ?? { ...UNKNOWN, numbers: [10] }], (digits, radix) =>
+    typeof digits === "number" ? digits : parsed(digits, Number(radix)),
+  );
 }
 
 function buffer([value, encoding]: readonly Value[]): Value | undefined {
-  if (value?.items !== undefined && value.items.length > 0) {
-    const codes = value.items.map((item) => item.numbers[0] ?? -1);
-    if (codes.some((one) => one < 0 || one > 255)) return { ...UNKNOWN, marks: value.marks };
-    return text(Buffer.from(codes).toString("utf8"), value.marks | MARKS.decoded);
-  }
+  if (value?.items !== undefined && value.items.length > 0) return bytesOf(value);
   const how = encoding?.texts[0];
-  if (how === "base64" || how === "hex" || how === "base64url") return decodedFrom(how)([value ?? UNKNOWN]);
-  return value;
+  if (encoding?.texts.length === 1 && (how === "base64" || how === "hex" || how === "base64url"))
+    return decodedBy(value, how);
+  return value && transcoded(value, encoding);
 }
 
-function percentDecoded(source: string): string {
+function percentDecoded(source: string): string | undefined {
+  if (/%u/.test(source)) return undefined;
   return source.replace(/(?:%[0-9a-fA-F]{2})+/g, (run) =>
     Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8"),
   );
@@ -174,22 +214,16 @@ function reversed(self: Value): Value {
   return { ...self, items: self.items.toReversed(), marks: self.marks | MARKS.decoded };
 }
 
-function split(self: Value, [by]: readonly Value[]): Value {
-  const one = self.texts[0];
-  const separator = by?.texts[0];
-  if (one === undefined || separator === undefined) return { ...UNKNOWN, marks: self.marks };
-  return list(one.split(separator, 1024).map((part) => text(part, self.marks)));
+function splitBy(self: Value, [by, limit]: readonly Value[]): Value {
+  if (by === undefined || by.texts.length !== 1 || limit !== undefined)
+    return { ...UNKNOWN, marks: self.marks };
+  return split(self, by.texts[0]!);
 }
 
-const MAX_REPLACED = 128 * 1024;
-
-function replaced(self: Value, [from, to]: readonly Value[]): Value {
-  const what = from?.texts[0];
-  const by = to?.texts[0] ?? HOLE;
-  if (what === undefined || what === "" || by.length > 256) return { ...UNKNOWN, marks: self.marks };
-  const change = (one: string) =>
-    one.length * by.length > MAX_REPLACED ? HOLE : one.replaceAll(what, () => by);
-  return mapTexts(self, change, MARKS.built);
+/** What stands for a match in a replacement is not put in. */
+function replacedBy(self: Value, args: readonly Value[], times: number): Value {
+  const patterns = args[1]?.texts.some((one) => one.includes("$")) === true;
+  return patterns ? { ...UNKNOWN, marks: self.marks } : replaced(self, args, times);
 }
 
 function sliced(
@@ -197,65 +231,33 @@ function sliced(
   [from, to]: readonly Value[],
   cut: (text: string, from: number | undefined, to: number | undefined) => string,
 ): Value {
-  if (self.items !== undefined)
-    return { ...self, items: self.items.slice(from?.numbers[0] ?? 0, to?.numbers[0]) };
-  return mapTexts(self, (one) => cut(one, from?.numbers[0], to?.numbers[0]), MARKS.built);
+  if (self.items !== undefined) {
+    const part = { ...self, items: self.items.slice(from?.numbers[0] ?? 0, to?.numbers[0]) };
+    const certain = [from, to].every((place) => place === undefined || isCertainNumber(place));
+    return certain ? part : mark(part, MARKS.partial);
+  }
+  const places = [from, to].flatMap((place) => place ?? []);
+  return combined(
+    [{ ...self, numbers: [] }, ...places],
+    (one, start, end) => cut(String(one), start as number | undefined, end as number | undefined),
+    MARKS.built,
+  );
 }
 
 function code(self: Value, [index]: readonly Value[]): Value {
-  const point = self.texts[0]?.codePointAt(index?.numbers[0] ?? 0);
-  return point === undefined ? UNKNOWN : number(point);
-}
-
-function repeated(self: Value, [count]: readonly Value[]): Value {
-  const times = count?.numbers[0] ?? Number.NaN;
-  if (!(times >= 0 && times <= 4096)) return { ...UNKNOWN, marks: self.marks };
-  return mapTexts(self, (one) => (one.length * times > 16_384 ? HOLE : one.repeat(Math.trunc(times))));
+  const place = index ?? { ...UNKNOWN, numbers: [0] };
+  const point = combined([{ ...self, numbers: [] }, place], (one, at) => {
+    const found = String(one).codePointAt(Number(at));
+    return found === undefined || found > 0xffff ? undefined : found;
+  });
+  return { ...point, marks: point.marks & MARKS.partial };
 }
 
 /** Numbers and texts under an operator. */
 export function operated(operator: string, left: Value, right: Value): Value {
-  const a = left.numbers[0];
-  const b = right.numbers[0];
-  if (a !== undefined && b !== undefined) return number(calculated(operator, a, b));
-  if (operator === "+") return concat(asText(left), asText(right));
+  const number = calculated(operator, left, right, false);
+  if (number !== undefined) return number;
+  if (operator === "+") return concat(left.texts.length > 0 ? left : written(left), written(right));
   const marks = left.marks | right.marks;
   return marks === 0 ? UNKNOWN : { ...UNKNOWN, marks };
-}
-
-function asText(value: Value): Value {
-  return value.texts.length === 0 && value.numbers.length > 0
-    ? text(String(value.numbers[0]), value.marks)
-    : value;
-}
-
-function calculated(operator: string, a: number, b: number): number {
-  switch (operator) {
-    case "+":
-      return a + b;
-    case "-":
-      return a - b;
-    case "*":
-      return a * b;
-    case "**":
-      return a ** b;
-    case "/":
-      return a / b;
-    case "%":
-      return a % b;
-    case "^":
-      return a ^ b;
-    case "|":
-      return a | b;
-    case "&":
-      return a & b;
-    case "<<":
-      return a << b;
-    case ">>":
-      return a >> b;
-    case ">>>":
-      return a >>> b;
-    default:
-      return Number.NaN;
-  }
 }

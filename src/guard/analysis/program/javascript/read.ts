@@ -86,6 +86,9 @@ class JavaScriptReader extends ProgramReader {
       case "do_statement":
         this.readLoop(node);
         break;
+      case "with_statement":
+        this.loosen(node, "with");
+        break;
     }
   }
 
@@ -111,6 +114,7 @@ class JavaScriptReader extends ProgramReader {
       this.sign(PROTOTYPE, node);
     if (owner.names.some((name) => name.startsWith("require.cache"))) this.sign(REPLACED_MODULE, node);
     if (owner.names.includes("process.env")) this.readKeys(node, [this.memberOf(target)]);
+    if (owner.names.some((name) => PURE.test(name))) this.loosen(node, owner.names[0]!);
     if (owner.names.includes("process") && !/^exitCode$|^title$/.test(this.memberOf(target) ?? ""))
       this.loosen(node, "process");
     if (owner.names.includes("process.env") && isLoaderVariable(this.memberOf(target) ?? ""))
@@ -338,9 +342,11 @@ class JavaScriptReader extends ProgramReader {
   }
 }
 
+/** What folded functions belong to; another function in the place of one makes something else. */
+const PURE = /^(?:String|Buffer|Array|Number|Object|Reflect|JSON|Promise)(?:\.prototype)?$/;
 /** Functions that only look at what they are given, or whose result is followed. */
 const LOOKING =
-  /^(?:util\.promisify|console\.\w+|Object\.(?:keys|entries|freeze)|Reflect\.(?:get|apply|has))$/;
+  /^(?:util\.promisify|console\.\w+|Object\.(?:keys|entries|freeze|getOwnPropertyDescriptor)|Reflect\.(?:get|apply|has))$/;
 
 /** The only statement of a program: its value may be used by the caller. */
 function isAlone(tree: FlatTree, statement: number): boolean {

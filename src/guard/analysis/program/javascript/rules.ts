@@ -34,6 +34,35 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     words("setTimeout setInterval setImmediate execScript"),
     { code: 0, codeIf: "text", language: "javascript" },
   ),
+  known(
+    "medium",
+    "dynamic-code",
+    "Loads or runs code in a way that is not looked into.",
+    words(`
+      repl.start module.register module.registerHooks module.runMain v8.setFlagsFromString
+      v8.startupSnapshot.setDeserializeMainFunction jiti jiti.createJiti().evalModule ts-node.create ts-node.register
+      node-serialize.unserialize jsonpath.query test.run
+    `),
+    { called: true, starts: ["unknown", 0] },
+  ),
+  known("high", "native-code", "Loads native code.", ["process.dlopen"], {
+    called: true,
+    starts: ["unknown", 0],
+  }),
+  known(
+    "medium",
+    "process",
+    "Starts another program.",
+    words(`
+      process.execve tinyexec.x tinyexec.exec nano-spawn open simple-git.simpleGit simple-git child_process.fork().constructor
+    `),
+    { called: true, starts: ["unknown", 0] },
+  ),
+  known("safe", "timer-code", "May make a function out of text.", ["Function.?"], {
+    code: 0,
+    codeIf: "text",
+    language: "javascript",
+  }),
   known("high", "remote-code", "Runs code from an address.", ["importScripts"], { called: true }),
   {
     rule: "dynamic-import",
@@ -64,7 +93,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     rule: "native-code",
     level: "high",
     names: words(`
-      process.dlopen process._debugProcess Deno.dlopen bun.ffi.* ffi-napi.* ffi.* koffi.* node-ffi.*
+      process._debugProcess Deno.dlopen bun.ffi.* ffi-napi.* ffi.* koffi.* node-ffi.*
       ref-napi.* Bun.dlopen
     `),
     why: "Calls native code: no rule of this language holds there.",

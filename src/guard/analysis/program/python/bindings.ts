@@ -54,6 +54,10 @@ const FILLERS = new Set(
 const CHANGERS =
   /^(?:i?(?:set|del)item|i?concat|iadd|insert|append|extend|shuffle|heap\w+|insort\w*|__[sdi]\w+__)$/;
 
+/** Functions that do not change what they are given, and whose result is followed. */
+const KEEPS =
+  /^(?:print|len|str|repr|join|format|list|tuple|set|dict|sorted|reversed|enumerate|zip|range|map|filter|any|all|sum|min|max|isinstance|type|bool|run|call|check_call|check_output|Popen|system|eval|exec\w*|spawn\w*|posix_spawnp?|create_subprocess_\w+|getoutput|info|debug|warning|error|exception|dumps?|quote|copy|append|extend|index|count|get|array|DataFrame|submit|apply_async|Thread|Process|assert\w*)$/;
+
 /** Collects the names of a Python program. */
 export function collectNames(tree: FlatTree): PythonNames {
   return new PythonNameCollector(tree).collect();
@@ -181,6 +185,7 @@ class PythonNameCollector extends NameCollector implements PythonNames {
       }
       case "attribute":
         this.members.bind(0, this.name(this.tree.child(target, "attribute")), { how, node });
+        this.escape(scope, node);
         break;
       case "subscript": {
         this.fill(scope, target, [node], "mark");
@@ -264,9 +269,11 @@ class PythonNameCollector extends NameCollector implements PythonNames {
     const value = this.tree.child(node, "value");
     const target = this.tree.kind(node) === "identifier" ? node : (this.tree.child(node, "name") ?? -1);
     // Bound to itself, so that it hides a name further out; calls add what they hand over.
-    if (target !== -1)
-      this.scopes.bind(scope, this.name(target), value === -1 ? NOTHING : { how: "value", node: value });
-    else {
+    if (target !== -1) {
+      // A default is only one of the values.
+      this.scopes.bind(scope, this.name(target), NOTHING);
+      if (value !== -1) this.scopes.bind(scope, this.name(target), { how: "value", node: value });
+    } else {
       const first = namedChildren(this.tree, node)[0];
       if (first !== undefined && this.tree.kind(first) === "identifier")
         this.scopes.bind(scope, this.name(first), NOTHING);
@@ -328,6 +335,9 @@ class PythonNameCollector extends NameCollector implements PythonNames {
       this.tree.kind(callee) === "parenthesized_expression" ? namedChildren(this.tree, callee)[0] : undefined;
     const direct = lambda !== undefined && this.tree.kind(lambda) === "lambda" ? [lambda] : undefined;
     const given = namedChildren(this.tree, list);
+    if (!KEEPS.test(called)) {
+      for (const one of given) this.escape(this.scopeAt[call]!, one);
+    }
     if (method && FILLERS.has(called)) {
       const how = called === "append" || called === "extend" ? "tail" : "mark";
       this.fill(this.scopeAt[call]!, this.tree.child(callee, "object"), given, how);

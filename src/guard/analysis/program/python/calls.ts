@@ -155,7 +155,7 @@ export abstract class PythonCalls extends ProgramEvaluator<PythonNames> {
     const method = name.startsWith("pathlib.Path().") ? METHODS.get(name.slice(15)) : undefined;
     if (method === undefined) return undefined;
     const self = this.evaluate(this.tree.child(this.tree.child(node, "function"), "object"));
-    return markTree(name, method(self, args) ?? UNKNOWN, [self]);
+    return markTree(name, method(self, args, keywords) ?? UNKNOWN, [self]);
   }
 
   private unknownResult(

@@ -2,12 +2,15 @@ import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { variable } from "../environment.js";
 import { memberOf } from "../evaluator.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
+import { itemAt, negated } from "../folding.js";
 import type { FunctionTable } from "../known-functions.js";
 import { type Arguments, OPEN } from "../process-start.js";
 import { type EvaluatedSyntax, MAX_ARGUMENTS } from "../program-evaluator.js";
 import {
   anyOf,
+  certainText,
   concat,
+  isCertainNumber,
   list,
   MARKS,
   MAX_ITEMS,
@@ -165,9 +168,9 @@ export class PythonEvaluator extends PythonCalls {
   private dictionary(node: number): Value {
     const keys: (string | undefined)[] = [];
     const items: Value[] = [];
-    for (const one of namedChildren(this.tree, node, MAX_ITEMS)) {
+    for (const one of namedChildren(this.tree, node, MAX_ITEMS + 1)) {
       keys.push(
-        this.tree.kind(one) === "pair" ? this.evaluate(this.tree.child(one, "key")).texts[0] : undefined,
+        this.tree.kind(one) === "pair" ? certainText(this.evaluate(this.tree.child(one, "key"))) : undefined,
       );
       items.push(
         this.tree.kind(one) === "pair" ? this.evaluate(this.tree.child(one, "value")) : this.evaluate(one),
@@ -194,9 +197,7 @@ export class PythonEvaluator extends PythonCalls {
 
   private unary(node: number): Value {
     const value = this.evaluate(this.tree.child(node, "argument"));
-    return this.tree.source(node).startsWith("-") && value.numbers.length > 0
-      ? number(-value.numbers[0]!)
-      : UNKNOWN;
+    return this.tree.source(node).startsWith("-") ? negated(value) : UNKNOWN;
   }
 
   private attribute(node: number): Value {
@@ -228,21 +229,17 @@ export class PythonEvaluator extends PythonCalls {
     if (index === -1) return UNKNOWN;
     if (this.tree.kind(index) === "slice") return this.sliced(object, index);
     const key = this.evaluate(index);
-    if (object.names.includes("os.environ")) return variable(key.texts[0]);
+    if (object.names.includes("os.environ")) return anyOf(key.texts.map(variable));
     if (object.names.some((name) => NAMESPACES.test(name)))
       return key.texts.length === 0 ? named(GIVEN) : anyOf(key.texts.map((name) => this.nameAt(node, name)));
     if (object.names.includes("sys.modules")) return moduleNamed(key);
     const at = key.numbers[0];
+    const { items } = object;
     // A list may have been changed through another name.
-    if (at !== undefined && object.items !== undefined)
-      return mark(object.items.at(at) ?? UNKNOWN, MARKS.partial);
-    if (at !== undefined && object.texts.length > 0) {
-      return {
-        ...UNKNOWN,
-        texts: object.texts.map((one) => one.at(at) ?? ""),
-        marks: object.marks | MARKS.built,
-      };
-    }
+    if (at !== undefined && items !== undefined)
+      return mark(anyOf(key.numbers.map((place) => items.at(place) ?? UNKNOWN)), MARKS.partial);
+    const letter = itemAt(object, key, (all, place) => all.at(place));
+    if (letter !== undefined) return letter;
     if (at !== undefined && object.names.some((name) => name.startsWith("?."))) return object;
     if (key.texts.length > 0)
       return mark(anyOf(key.texts.map((name) => memberOf(object, name))), MARKS.partial);
@@ -256,12 +253,15 @@ export class PythonEvaluator extends PythonCalls {
   }
 
   private sliced(object: Value, slice: number): Value {
-    const places: (number | undefined)[] = [undefined];
+    const places: (Value | undefined)[] = [undefined];
     for (let at = this.tree.first(slice); at !== -1; at = this.tree.next(at)) {
       if (this.tree.kind(at) === ":") places.push(undefined);
-      else if (this.tree.isNamed(at)) places[places.length - 1] = this.evaluate(at).numbers[0];
+      else if (this.tree.isNamed(at)) places[places.length - 1] = this.evaluate(at);
     }
-    const [from, to, step] = places;
+    const [from, to, step] = places.map((value) => value?.numbers[0]);
+    const several = places.some((value) => value !== undefined && !isCertainNumber(value));
+    const backwards = (step ?? 1) < 0 && (from ?? to) !== undefined;
+    if (several || backwards) return { ...UNKNOWN, marks: object.marks | MARKS.partial };
     if (step === -1 && from === undefined && to === undefined) return reversed(object);
     const cut = <T>(all: readonly T[]): T[] => {
       const stride = Math.trunc(step ?? 1);
@@ -294,7 +294,7 @@ export class PythonEvaluator extends PythonCalls {
         );
       else if (kind === "dictionary_splat") {
         const { keys, items, marks } = this.evaluate(one);
-        if (keys === undefined || (marks & MARKS.partial) !== 0) keywords.set(OPEN, UNKNOWN);
+        if (keys === undefined || (marks & (MARKS.partial | MARKS.longer)) !== 0) keywords.set(OPEN, UNKNOWN);
         keys?.forEach((key, index) => {
           keywords.set(key ?? OPEN, items![index]!);
         });
@@ -312,7 +312,7 @@ export class PythonEvaluator extends PythonCalls {
       const self = this.evaluate(this.tree.child(callee, "object"));
       const method = METHODS.get(identifierOf(this.tree.source(this.tree.child(callee, "attribute"))));
       const usable = self.texts.length > 0 || self.items !== undefined || self.marks !== 0;
-      const result = usable ? method?.(self, args) : undefined;
+      const result = usable ? method?.(self, args, keywords) : undefined;
       if (result !== undefined) return mark(result, self.marks & MARKS.environment);
     }
     const returned = anyOf(results);

@@ -1,7 +1,21 @@
 import { variable } from "../environment.js";
 import { elementOf } from "../evaluator.js";
 import {
+  bytesOf,
+  calculated,
+  decodedBy,
+  letter,
+  letters,
+  parsed,
+  repeated,
+  replaced,
+  split,
+  transcoded,
+  written,
+} from "../folding.js";
+import {
   anyOf,
+  combined,
   concat,
   directoryOf,
   HOLE,
@@ -9,12 +23,11 @@ import {
   joinedPath,
   list,
   MARKS,
-  MAX_TEXT,
   mapping,
   mapTexts,
   mark,
+  marksOf,
   named,
-  number,
   serialized,
   text,
   UNKNOWN,
@@ -25,14 +38,15 @@ import {
 type Fold = (args: readonly Value[], keywords: ReadonlyMap<string, Value>) => Value | undefined;
 
 const decoded =
-  (encoding: BufferEncoding): Fold =>
+  (encoding: "base64" | "base64url" | "hex"): Fold =>
   ([value]) =>
-    mapTexts(value ?? UNKNOWN, (one) => Buffer.from(one, encoding).toString("utf8"), MARKS.decoded);
+    decodedBy(value, encoding);
 const opaque: Fold = (args) => ({
   ...UNKNOWN,
-  marks: args.reduce<number>((all, { marks }) => all | marks, MARKS.decoded),
+  marks: marksOf(args) | MARKS.decoded,
 });
 const first: Fold = ([value]) => value;
+const unsure = ([value]: readonly Value[]): Value | undefined => value && mark(value, MARKS.partial);
 const path: Fold = (args) => joinedPath(args);
 const filesOf: Fold = ([where]) => {
   const texts = where?.texts ?? [];
@@ -51,21 +65,32 @@ const environment: Fold = () => ({ ...UNKNOWN, marks: MARKS.environment });
 
 /** What known functions return, folded as far as they are pure. */
 export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
-  ["builtins.chr", ([code]) => letters(code)],
-  ["builtins.ord", ([letter]) => numbersOf(letter)],
-  ["builtins.str", (args) => (args[0]?.numbers.length ? text(String(args[0].numbers[0])) : args[0])],
-  ["builtins.int", ([value, base]) => parsed(value, base)],
+  ["builtins.chr", ([code]) => letters(code, letter)],
+  [
+    "builtins.ord",
+    ([one]) => combined([{ ...(one ?? UNKNOWN), numbers: [] }], (a) => String(a).codePointAt(0)),
+  ],
+  [
+    "builtins.str",
+    ([value, encoding], keywords) => {
+      const how = encoding ?? keywords.get("encoding");
+      return value === undefined ? undefined : how === undefined ? written(value) : transcoded(value, how);
+    },
+  ],
+  ["builtins.int", ([value, base]) => integer(value, base)],
   ["builtins.bytes", (args) => bytes(args[0])],
-  ["builtins.bytearray", (args) => bytes(args[0])],
+  // What is in it may be changed through a view of it.
+  ["builtins.bytearray", (args) => unsure([bytes(args[0]) ?? UNKNOWN])],
   ["builtins.bytes.fromhex", decoded("hex")],
   ["builtins.bytearray.fromhex", decoded("hex")],
   ["builtins.list", first],
   ["builtins.tuple", first],
   ["builtins.iter", first],
   ["builtins.dict", first],
-  ["builtins.repr", first],
-  ["builtins.sorted", first],
-  ["builtins.memoryview", first],
+  ["builtins.repr", unsure],
+  // In another order.
+  ["builtins.sorted", unsure],
+  ["builtins.memoryview", unsure],
   ["builtins.reversed", ([value]) => reversed(value ?? UNKNOWN)],
   ["builtins.map", ([change, items]) => mapped(change, items)],
   ["functools.lru_cache", first],
@@ -98,8 +123,8 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["os.pidfd_open", ([id]) => id],
   ["psutil.pids", others],
   ["builtins.range", () => ({ ...named("builtins.range()"), marks: MARKS.others })],
-  ["ipaddress.ip_address", ([value]) => (value?.numbers.length ? text(String(value.numbers[0])) : value)],
-  ["ipaddress.IPv4Address", ([value]) => (value?.numbers.length ? text(String(value.numbers[0])) : value)],
+  ["ipaddress.ip_address", ([value]) => value && written(value)],
+  ["ipaddress.IPv4Address", ([value]) => value && written(value)],
   ["site.getsitepackages", () => list([text(PACKAGES)])],
   ["site.getusersitepackages", () => text(PACKAGES)],
   ["sysconfig.get_path", () => text(PACKAGES)],
@@ -115,9 +140,9 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["os.getcwd", () => text(".")],
   ["tempfile.gettempdir", () => text("/tmp/*")],
   ["tempfile.mkdtemp", () => text("/tmp/*")],
-  ["os.getenv", ([name, other]) => anyOf([variable(name?.texts[0]), other ?? UNKNOWN])],
-  ["os.environ.get", ([name, other]) => anyOf([variable(name?.texts[0]), other ?? UNKNOWN])],
-  ["os.environ.pop", ([name]) => variable(name?.texts[0])],
+  ["os.getenv", ([name, other]) => anyOf([variables(name), other ?? UNKNOWN])],
+  ["os.environ.get", ([name, other]) => anyOf([variables(name), other ?? UNKNOWN])],
+  ["os.environ.pop", ([name]) => variables(name)],
   ["os.environ.copy", environment],
   ["os.environ.items", environment],
   ["os.environ.values", environment],
@@ -128,65 +153,72 @@ export const FUNCTIONS: ReadonlyMap<string, Fold> = new Map<string, Fold>([
   ["os.walk", filesOf],
 ]);
 
+type Method = (
+  self: Value,
+  args: readonly Value[],
+  keywords: ReadonlyMap<string, Value>,
+) => Value | undefined;
+
+/** What Python takes for blank. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it takes some control characters for blanks
+const BLANKS = /[\s\x1c-\x1f\x85]/;
+const stripped =
+  (sides: string): Method =>
+  (self, [letters]) =>
+    combined(
+      letters === undefined ? [{ ...self, numbers: [] }] : [{ ...self, numbers: [] }, letters],
+      (one, some) => {
+        const all = [...String(one)];
+        const blank = (at: string) => (some === undefined ? BLANKS.test(at) : String(some).includes(at));
+        const start = sides.includes("l") ? all.findIndex((at) => !blank(at)) : 0;
+        const end = sides.includes("r") ? all.findLastIndex((at) => !blank(at)) + 1 : all.length;
+        return start === -1 ? "" : all.slice(start, end).join("");
+      },
+    );
+
 /** What known methods of texts and lists return. `self` is what they are called on. */
-export const METHODS: ReadonlyMap<string, (self: Value, args: readonly Value[]) => Value | undefined> =
-  new Map<string, (self: Value, args: readonly Value[]) => Value | undefined>([
-    ["join", (self, [items]) => joinItems(self, items)],
-    ["decode", (self) => self],
-    ["encode", (self) => self],
-    ["strip", (self) => mapTexts(self, (one) => one.trim())],
-    ["rstrip", (self) => mapTexts(self, (one) => one.trimEnd())],
-    ["lstrip", (self) => mapTexts(self, (one) => one.trimStart())],
-    ["lower", (self) => mapTexts(self, (one) => one.toLowerCase())],
-    ["upper", (self) => mapTexts(self, (one) => one.toUpperCase())],
-    ["replace", (self, args) => replaced(self, args)],
-    ["translate", (self) => ({ ...UNKNOWN, marks: self.marks | MARKS.decoded })],
-    ["split", (self, [separator]) => split(self, separator)],
-    ["format", (self, args) => formatted(self, args, /\{[^{}]{0,40}\}/g)],
-    ["copy", (self) => self],
-    ["items", (self) => self],
-    ["values", (self) => self],
-    ["hex", (self) => unmark({ ...UNKNOWN, marks: self.marks }, MARKS.built)],
-    // The parts of pathlib that only make another path.
-    ["expanduser", (self) => self],
-    ["resolve", (self) => self],
-    ["absolute", (self) => self],
-    ["joinpath", (self, args) => ({ ...joinedPath([self, ...args]), names: self.names })],
-    ["glob", (self, args) => ({ ...list([joinedPath([self, ...args])]), marks: self.marks })],
-    ["rglob", (self) => ({ ...list([self]), marks: self.marks })],
-    ["iterdir", (self) => ({ ...list([self]), marks: self.marks })],
-  ]);
+export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ["join", (self, [items]) => joinItems(self, items)],
+  ["decode", (self, [how], keywords) => transcoded(self, how ?? keywords.get("encoding"))],
+  ["encode", (self, [how], keywords) => transcoded(self, how ?? keywords.get("encoding"))],
+  ["strip", stripped("lr")],
+  ["rstrip", stripped("r")],
+  ["lstrip", stripped("l")],
+  ["lower", (self) => mapTexts(self, (one) => one.toLowerCase())],
+  ["upper", (self) => mapTexts(self, (one) => one.toUpperCase())],
+  ["replace", (self, args, keywords) => replacedTimes(self, args, keywords)],
+  ["translate", (self) => ({ ...UNKNOWN, marks: self.marks | MARKS.decoded })],
+  ["split", (self, args, keywords) => splitBy(self, args, keywords)],
+  ["format", (self, args, keywords) => formatted(self, args, keywords)],
+  ["copy", (self) => self],
+  ["items", (self) => self],
+  ["values", (self) => self],
+  ["hex", (self) => unmark({ ...UNKNOWN, marks: self.marks }, MARKS.built)],
+  // The parts of pathlib that only make another path.
+  ["expanduser", (self) => self],
+  ["resolve", (self) => self],
+  ["absolute", (self) => self],
+  ["joinpath", (self, args) => ({ ...joinedPath([self, ...args]), names: self.names })],
+  ["glob", (self, args) => ({ ...list([joinedPath([self, ...args])]), marks: self.marks })],
+  ["rglob", (self) => ({ ...list([self]), marks: self.marks })],
+  ["iterdir", (self) => ({ ...list([self]), marks: self.marks })],
+]);
 
-function letters(code: Value | undefined): Value {
-  const texts = (code?.numbers ?? [])
-    .filter((one) => one >= 0 && one <= 0x10ffff)
-    .map((one) => safeLetter(one));
-  return { ...UNKNOWN, texts, marks: (code?.marks ?? 0) | MARKS.decoded };
+function variables(name: Value | undefined): Value {
+  return anyOf((name?.texts ?? []).map(variable));
 }
 
-function safeLetter(code: number): string {
-  return Number.isInteger(code) ? String.fromCodePoint(code) : HOLE;
-}
-
-function numbersOf(letter: Value | undefined): Value {
-  const code = letter?.texts[0]?.codePointAt(0);
-  return code === undefined ? UNKNOWN : number(code);
-}
-
-function parsed(value: Value | undefined, base: Value | undefined): Value | undefined {
-  const digits = value?.texts[0];
-  if (digits === undefined) return value?.numbers.length ? value : mark(UNKNOWN, value?.marks ?? 0);
-  const radix = base?.numbers[0] ?? 10;
-  const result = radix >= 2 && radix <= 36 ? number(Number.parseInt(digits, radix)) : UNKNOWN;
-  return mark(result, (value?.marks ?? 0) & MARKS.others);
+function integer(value: Value | undefined, base: Value | undefined): Value | undefined {
+  if (value === undefined || value.texts.length === 0)
+    return value?.numbers.length ? value : mark(UNKNOWN, value?.marks ?? 0);
+  const result = combined([value, base ?? { ...UNKNOWN, numbers: [10] }], (digits, radix) =>
+    typeof digits === "number" ? digits : parsed(digits, Number(radix)),
+  );
+  return { ...result, marks: result.marks & (MARKS.others | MARKS.partial) };
 }
 
 function bytes(value: Value | undefined): Value | undefined {
-  if (value?.items === undefined || value.items.length === 0) return value;
-  const codes = value.items.map((item) => item.numbers[0]);
-  if (codes.some((code) => code === undefined || code < 0 || code > 255))
-    return { ...UNKNOWN, marks: value.marks };
-  return text(Buffer.from(codes as number[]).toString("utf8"), value.marks | MARKS.decoded);
+  return value?.items === undefined || value.items.length === 0 ? value : bytesOf(value);
 }
 
 export function reversed(value: Value): Value {
@@ -207,70 +239,89 @@ const NO_KEYWORDS: ReadonlyMap<string, Value> = new Map();
 /** The items of a list, or the characters of a text. */
 export function itemsOf(value: Value | undefined): readonly Value[] | undefined {
   if (value?.items !== undefined) return value.items;
-  const one = value?.texts[0];
-  return one === undefined || one.length > 1024
+  const [one, ...others] = value?.texts ?? [];
+  return one === undefined || others.length > 0 || one.length > 1024
     ? undefined
-    : [...one].map((letter) => text(letter, value?.marks));
+    : [...one].map((at) => text(at, value?.marks));
 }
 
 function joinItems(separator: Value, items: Value | undefined): Value {
   const all = itemsOf(items);
-  if (all === undefined) return { ...UNKNOWN, marks: separator.marks | (items?.marks ?? 0) };
-  return joined(all, separator.texts[0] ?? HOLE, separator.marks | (items?.marks ?? 0));
+  const marks = separator.marks | (items?.marks ?? 0);
+  if (all === undefined || separator.texts.length > 1) return { ...UNKNOWN, marks };
+  return joined(all, separator.texts[0] ?? HOLE, marks);
 }
 
-const MAX_REPLACED = 128 * 1024;
-
-function replaced(self: Value, [from, to]: readonly Value[]): Value {
-  const what = from?.texts[0];
-  const by = to?.texts[0] ?? HOLE;
-  if (what === undefined || what === "" || by.length > 256) return { ...UNKNOWN, marks: self.marks };
-  const change = (one: string) =>
-    one.length * by.length > MAX_REPLACED ? HOLE : one.replaceAll(what, () => by);
-  return mapTexts(self, change, MARKS.built);
+function replacedTimes(self: Value, args: readonly Value[], keywords: ReadonlyMap<string, Value>): Value {
+  const count = args[2] ?? keywords.get("count");
+  if (count === undefined) return replaced(self, args, Number.POSITIVE_INFINITY);
+  const ways = count.numbers.map((times) =>
+    replaced(self, args, times < 0 ? Number.POSITIVE_INFINITY : times),
+  );
+  return ways.length === 0 ? { ...UNKNOWN, marks: self.marks } : mark(anyOf(ways), count.marks);
 }
 
-function split(self: Value, separator: Value | undefined): Value {
-  const one = self.texts[0];
-  if (one === undefined) return { ...UNKNOWN, marks: self.marks };
-  const by = separator?.texts[0];
-  return list(
-    one.split(by === undefined || by === "" ? /\s+/ : by, 1024).map((part) => text(part, self.marks)),
+function splitBy(self: Value, [by, most]: readonly Value[], keywords: ReadonlyMap<string, Value>): Value {
+  const separator = by ?? keywords.get("sep");
+  const texts = separator?.texts ?? [];
+  const limited = most !== undefined || keywords.has("maxsplit");
+  if (limited || texts.length > 1 || texts[0] === "")
+    return mark(split(self, texts[0] || /\s+/), MARKS.partial);
+  if (texts.length === 1) return split(self, texts[0]!);
+  if (separator !== undefined && !separator.names.includes("<off>")) return { ...UNKNOWN, marks: self.marks };
+  return split(
+    mapTexts(self, (one) => one.trim()),
+    /\s+/,
   );
 }
 
-/** Puts arguments where a format has places for them. */
-export function formatted(self: Value, args: readonly Value[], places: RegExp): Value {
-  const marks = args.reduce((all, value) => all | value.marks, self.marks | MARKS.built);
-  return mapTexts(
+/** "{} {0} {name}".format(…); a place with a format of its own is a hole. */
+function formatted(self: Value, args: readonly Value[], keywords: ReadonlyMap<string, Value>): Value {
+  let next = 0;
+  return filled(self, /\{\{|\}\}|\{[^{}]{0,40}\}|[{}]/g, (place) => {
+    if (/^(?:\{\{|\}\}|[{}])$/.test(place)) return text(place[0]!);
+    const title = place.slice(1, -1);
+    if (title === "") return args[next++];
+    return /^\d{1,4}$/.test(title) ? args[Number(title)] : keywords.get(title);
+  });
+}
+
+/** "%s %d" % (…). */
+function percented(self: Value, args: readonly Value[]): Value {
+  let next = 0;
+  return filled(
     self,
-    (one) => {
-      let next = 0;
-      let length = one.length;
-      return one.replace(places, (place) => {
-        if (place === "%%") return "%";
-        const index = /^\{(\d{1,4})/.exec(place)?.[1];
-        const value = args[index === undefined ? next++ : Number(index)];
-        const known = value?.texts[0] ?? (value?.numbers[0] === undefined ? HOLE : String(value.numbers[0]));
-        length += known.length;
-        return length > MAX_TEXT ? HOLE : known;
-      });
+    /%(?:\([^)]{0,40}\))?[-+ 0#]{0,4}(?:\d{1,4}|\*)?(?:\.(?:\d{1,4}|\*))?[a-zA-Z%]/g,
+    (place) => {
+      if (place === "%%") return text("%");
+      const value = args[next++];
+      if (place === "%s" || (place === "%d" && value?.texts.length === 0)) return value;
+      return undefined;
     },
-    marks,
   );
+}
+
+/** Puts values where a text has places for them. */
+function filled(self: Value, places: RegExp, valueAt: (place: string) => Value | undefined): Value {
+  const [format, ...others] = self.texts;
+  if (format === undefined || others.length > 0) return { ...UNKNOWN, marks: self.marks | MARKS.built };
+  const parts: Value[] = [];
+  let end = 0;
+  for (const { 0: place, index } of format.matchAll(places)) {
+    parts.push(text(format.slice(end, index)), written(valueAt(place) ?? UNKNOWN));
+    end = index + place.length;
+  }
+  return joined([...parts, text(format.slice(end))], "", self.marks | MARKS.built);
 }
 
 function coded([value, encoding]: readonly Value[]): Value {
   const how = (encoding?.texts[0] ?? "").toLowerCase().replaceAll(/[_-]/g, "");
   const source = value ?? UNKNOWN;
+  if ((encoding?.texts.length ?? 0) > 1) return { ...UNKNOWN, marks: source.marks | MARKS.decoded };
   if (how === "rot13") return mapTexts(source, rot13, MARKS.decoded);
-  if (how.startsWith("hex"))
-    return mapTexts(source, (one) => Buffer.from(one, "hex").toString("utf8"), MARKS.decoded);
-  if (how.startsWith("base64")) {
-    return mapTexts(source, (one) => Buffer.from(one, "base64").toString("utf8"), MARKS.decoded);
-  }
-  if (/^(?:utf8|ascii|latin1)$/.test(how)) return source;
-  return mark({ ...UNKNOWN, marks: source.marks }, MARKS.decoded);
+  if (how.startsWith("hex")) return decodedBy(source, "hex");
+  if (how.startsWith("base64")) return decodedBy(source, "base64");
+  return transcoded(source, encoding);
 }
 
 function rot13(source: string): string {
@@ -289,22 +340,17 @@ export const HOME_PATH: Value = { ...text("~"), names: ["pathlib.Path()"] };
 
 /** Numbers, texts and lists under an operator. */
 export function operated(operator: string, left: Value, right: Value): Value {
-  const a = left.numbers[0];
-  const b = right.numbers[0];
-  if (a !== undefined && b !== undefined) return number(calculated(operator, a, b));
+  const number = calculated(operator, left, right, true);
+  if (number !== undefined) return number;
   switch (operator) {
     case "+":
       return concat(left, right);
     case "%":
-      if (left.texts.length > 0)
-        return formatted(left, right.items ?? [right], /%[-+ 0#]{0,4}\d{0,4}(?:\.\d{1,4})?[a-zA-Z%]/g);
+      if (left.texts.length > 0) return percented(left, right.items ?? [right]);
       break;
     case "*": {
-      const count = b ?? a;
-      const value = b === undefined ? right : left;
-      if (count !== undefined && value.texts.length > 0 && count >= 0 && count <= 4096) {
-        return mapTexts(value, (one) => (one.length * count > 16_384 ? HOLE : one.repeat(Math.trunc(count))));
-      }
+      const [value, count] = right.numbers.length > 0 ? [left, right] : [right, left];
+      if (value.texts.length > 0 && count.numbers.length > 0) return repeated(value, count);
       break;
     }
     case "/":
@@ -318,37 +364,6 @@ export function operated(operator: string, left: Value, right: Value): Value {
   if (operator === "|")
     return { ...UNKNOWN, numbers: [...left.numbers, ...right.numbers], marks: marks | MARKS.partial };
   return marks === 0 ? UNKNOWN : { ...UNKNOWN, marks };
-}
-
-function calculated(operator: string, a: number, b: number): number {
-  switch (operator) {
-    case "+":
-      return a + b;
-    case "-":
-      return a - b;
-    case "*":
-      return a * b;
-    case "**":
-      return a ** b;
-    case "//":
-      return Math.floor(a / b);
-    case "/":
-      return a / b;
-    case "%":
-      return ((a % b) + b) % b;
-    case "^":
-      return a ^ b;
-    case "|":
-      return a | b;
-    case "&":
-      return a & b;
-    case "<<":
-      return b >= 0 && b < 1000 ? a * 2 ** b : Number.NaN;
-    case ">>":
-      return b >= 0 && b < 64 ? Math.floor(a / 2 ** b) : Number.NaN;
-    default:
-      return Number.NaN;
-  }
 }
 
 /** A module by its name, as an import function gives it. */

@@ -1,36 +1,37 @@
 import { withoutEscapes } from "../escapes.js";
 import { type FlatTree, namedChildren } from "../flat-tree.js";
-import { HOLE, MARKS, number, text, UNKNOWN, type Value } from "../value.js";
+import { written } from "../folding.js";
+import { joined, MARKS, marksOf, number, text, UNKNOWN, type Value } from "../value.js";
 
 /** A string literal: its text, with what is interpolated put in where it is known. */
 export function stringValue(tree: FlatTree, node: number, evaluate: (node: number) => Value): Value {
   let raw = false;
-  let result = "";
   let marks = 0;
+  const parts: Value[] = [];
   for (let at = tree.first(node); at !== -1; at = tree.next(at)) {
     switch (tree.kind(at)) {
       case "string_start":
         raw = /r/i.test(tree.source(at).replace(/["']+$/, ""));
         break;
       case "string_content": {
-        if (raw) result += tree.source(at);
-        else {
-          const plain = withoutEscapes(tree.source(at), true);
-          result += plain.text;
-          marks |= plain.marks;
-        }
+        const plain = raw ? { text: tree.source(at), marks: 0 } : withoutEscapes(tree.source(at), true);
+        parts.push(text(plain.text));
+        marks |= plain.marks;
         break;
       }
       case "interpolation": {
-        const inner = namedChildren(tree, at)[0];
+        // With a conversion or a format it is written in another way.
+        const [inner, ...formats] = namedChildren(tree, at);
         const value = inner === undefined ? UNKNOWN : evaluate(inner);
-        result += value.texts[0] ?? (value.numbers[0] !== undefined ? String(value.numbers[0]) : HOLE);
-        marks |= value.marks | (value.texts.length > 0 ? MARKS.built : 0);
+        const plain = formats.length === 0 && !/=\s*\}$/.test(tree.source(at));
+        parts.push(plain ? written(value) : { ...UNKNOWN, marks: value.marks });
+        marks |= value.texts.length > 0 ? MARKS.built : 0;
         break;
       }
     }
   }
-  return text(result, marks);
+  const whole = joined(parts, "");
+  return { ...whole, marks: (whole.marks & ~MARKS.built) | marks | (marksOf(parts) & MARKS.built) };
 }
 
 export function integerValue(source: string): Value {

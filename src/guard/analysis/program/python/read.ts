@@ -11,7 +11,7 @@ import { allTexts, MARKS, UNKNOWN, type Value } from "../value.js";
 import { collectNames, identifierOf } from "./bindings.js";
 import { PythonEvaluator } from "./evaluate.js";
 import { pythonLoops } from "./loops.js";
-import { PYTHON_MODULES } from "./modules.js";
+import { HARMLESS_MODULES, PYTHON_MODULES } from "./modules.js";
 import { GUARDED_MODULES, NAMESPACES, PYTHON_CHAINS, PYTHON_FUNCTIONS } from "./rules.js";
 
 const TABLE = createFunctionTable(PYTHON_FUNCTIONS);
@@ -122,6 +122,7 @@ class PythonReader extends ProgramReader {
       this.readPatch(target, value);
       const { names } = this.valueOf(tree.child(target, "object"));
       const member = this.memberOf(target);
+      if (REPLACED.test(member ?? "")) this.loosen(target, member!);
       if (names.some((name) => PROGRAM.test(name)) || (names.includes("sys") && member === "executable"))
         this.loosen(target, member ?? "");
     }
@@ -180,6 +181,10 @@ class PythonReader extends ProgramReader {
       else this.mentions.push({ known, offset });
     }
     if (!named) this.imports.push({ module, offset });
+    // Its names may hide the program's own.
+    const root = module.split(".")[0]!;
+    if (!named && !TABLE.knows(root) && !RISKY_MODULES.has(root) && !HARMLESS_MODULES.has(root))
+      this.loosen(node, `from ${module} import *`);
   }
 
   protected memberOf(node: number): string | undefined {
@@ -202,6 +207,7 @@ class PythonReader extends ProgramReader {
     if (owner !== undefined) this.readHiddenName([owner], args[0] ?? UNKNOWN, node);
     if (/^subprocess\.Popen\(\)\.(?:communicate|stdin\.write)$/.test(name))
       this.inputs.push({ value: args[0] ?? UNKNOWN, offset: tree.start(node) });
+    if (/^gc\.get_(?:objects|referrers|referents)$/.test(name)) this.loosen(node, name);
     switch (name) {
       case "builtins.getattr":
       case "builtins.object.__getattribute__":
@@ -401,6 +407,8 @@ class PythonReader extends ProgramReader {
   }
 }
 
+/** Parts of a function that hold its values. */
+const REPLACED = /^(?:cell_contents|__(?:kw)?defaults__|__code__)$/;
 /** The program as a module of its own; a module by a name that is known only when it runs may be it. */
 const PROGRAM = /^(?:__main__|\?module|builtins|sys\.modules)(?:\.|$)/;
 const CALLING_DATA = /(?:os|posix|subprocess|builtins|nt)\n?[\s\S]{0,6}(?:system|popen|exec|eval|Popen)/;

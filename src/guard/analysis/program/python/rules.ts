@@ -18,7 +18,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     rule: "dynamic-code",
     level: "medium",
     names: words(`
-      runpy.run_path runpy.run_module code.interact code.InteractiveConsole imp.load_source
+      runpy.run_path runpy.run_module code.InteractiveConsole imp.load_source
       imp.load_module
     `),
     unpacks: 0,
@@ -44,6 +44,41 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     code: [0, "stmt"],
     why: "Runs code that is given as text.",
   },
+  known(
+    "medium",
+    "dynamic-code",
+    "Resolves a name or runs a text in a way that is not looked into.",
+    words(`
+      logging.config.BaseConfigurator().resolve logging.config.fileConfig typing.get_type_hints
+      doctest.testfile doctest.run_docstring_examples pickle.Unpickler().find_class pandas.eval pandas.read_pickle
+      importlib.metadata.EntryPoint().load pkg_resources.EntryPoint.parse().resolve hydra.utils.instantiate
+      yaml.constructor.UnsafeConstructor().find_python_name sympy.sympify timeit.main pdb.Pdb().onecmd site.addsitedir
+      unittest.defaultTestLoader.loadTestsFromName dataclasses._create_fn multiprocessing.reduction.ForkingPickler.loads
+      rlcompleter.Completer().attr_matches gettext.c2py zipimport.zipimporter().load_module
+      builtins.breakpoint _interpreters.run_string _xxsubinterpreters.run_string _testcapi.run_in_subinterp
+      code.interact idlelib.run.Executive
+    `),
+    { called: true, starts: ["unknown", 0] },
+  ),
+  known(
+    "medium",
+    "process",
+    "Starts another program.",
+    words(`
+      uuid._get_command_stdout _osx_support._read_output _aix_support._read_cmd_output webbrowser.GenericBrowser
+      webbrowser.BackgroundBrowser tkinter.Tcl tkinter.Tk().eval _tkinter.create pip.main pip._internal.cli.main.main
+      ctypes.util._findLib_gcc git.Git().execute paramiko.ProxyCommand anyio.run_process anyio.open_process
+      trio.run_process twisted.internet.utils.getProcessOutput distutils.cmd.Command setuptools._distutils.ccompiler.new_compiler
+      distutils.ccompiler.new_compiler test.support.script_helper.run_python_until_end venv.create ensurepip.bootstrap
+      http.server.CGIHTTPRequestHandler mailcap.findmatch pipes.Template multiprocessing.set_executable
+      IPython.core.interactiveshell.InteractiveShell.instance
+    `),
+    { starts: ["unknown", 0] },
+  ),
+  known("high", "native-code", "Loads native code.", ["*.load_extension"], {
+    called: true,
+    starts: ["unknown", 0],
+  }),
   known("low", "dynamic-import", "Imports a module by a name that is made while the program runs.", [
     "builtins.__import__",
     "importlib.import_module",

@@ -6,6 +6,7 @@ import { rankOf } from "../../rules/levels.js";
 import { type Access, assessPath, isSecretPath, isWholeTree } from "../../rules/path-rules.js";
 import { assessText, isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import { findAwkStarts } from "../../scanned/awk.js";
+import { UNKNOWN as HOLE } from "../../shell/fields.js";
 import type { ShellCommand } from "../../shell/shell-program.js";
 import { type Flow, ShellFlow } from "./flow.js";
 import { HARMLESS_COMMANDS, PATH_OPTIONS, PATH_WORDS } from "./path-words.js";
@@ -33,10 +34,12 @@ export async function readShell(text: string, report: Report, work: WorkBudget):
   const socket = plain.search(SOCKET_BEHIND_VARIABLE);
   if (socket !== -1) report.add(SHELL_SOCKET, socket);
   work.spend(PATTERN_WORK * Math.min(text.length, MAX_PATTERN_TEXT));
-  const { commands, problems, bombs } = await findCommandsWithin(work, KNOWN + text);
+  const { commands, problems, bombs, programs = [] } = await findCommandsWithin(work, KNOWN + text);
   await work.pause();
   for (const { kind, line, column } of bombs)
     report.add(kind === "fork" ? FORK_BOMB : SPAWNING, offsetOf(line, column));
+  for (const { language, code, line, column } of programs)
+    report.nest({ language, text: code.replaceAll(HOLE, "SKERRY_UNKNOWN"), offset: offsetOf(line, column) });
   const [problem] = problems;
   if (problem !== undefined) {
     // A long text may have been left before its end.
@@ -56,7 +59,6 @@ export async function readShell(text: string, report: Report, work: WorkBudget):
     readPaths(command, given, directory, add);
     directory = directoryAfter(command, directory);
     readInlineCode(command, offset, report, work);
-    readInput(command, lines, offset, report);
     readDownload(command, downloaded, add);
   }
   return problem === undefined;
@@ -330,22 +332,13 @@ function readUpload(arg: string, add: (match: Match) => void): void {
   if (sensitive) add({ rule: "exfiltration", level: "high", why: "Hands secrets to the network." });
 }
 
-const CODE_FLAGS: Readonly<Record<string, { flag: RegExp; language?: "python" | "javascript" }>> = {
-  python: { flag: /^-[a-zA-Z]*c$/, language: "python" },
-  node: { flag: /^(?:-e|-p|-pe|--eval|--print)$/, language: "javascript" },
-  deno: { flag: /^eval$/, language: "javascript" },
-  bun: { flag: /^-e$/, language: "javascript" },
-  perl: { flag: /^-[a-zA-Z]*[eE]$/ },
-  ruby: { flag: /^-[a-z]*e$/ },
-  php: { flag: /^-r$/ },
-  lua: { flag: /^-e$/ },
-};
-
-/** python3.11 is python, nodejs is node. */
-function codeFlagsOf(name: string): { flag: RegExp; language?: "python" | "javascript" } | undefined {
-  const plain = name.replace(/[\d.]+$/, "").replace(/^nodejs$/, "node");
-  return Object.hasOwn(CODE_FLAGS, plain) ? CODE_FLAGS[plain] : undefined;
-}
+/** The options that are followed by a program in a language without a reader of its own. */
+const CODE_FLAGS: readonly (readonly [RegExp, RegExp])[] = [
+  [/^perl[\d.]*$/, /^-[a-zA-Z]*[eE]$/],
+  [/^[jm]?ruby[\d.]*$/, /^-[a-z]*e$/],
+  [/^php[\d.]*$/, /^(?:-r|--run)$/],
+  [/^lua(?:jit)?[\d.]*$/, /^-e$/],
+];
 
 function readInlineCode(
   { name, args }: ShellCommand,
@@ -361,13 +354,11 @@ function readInlineCode(
       report.add(FOREIGN_SHELL, offset);
     return;
   }
-  const known = codeFlagsOf(name);
-  if (known === undefined) return;
-  const at = args.findIndex((arg) => arg !== undefined && known.flag.test(arg));
+  const flag = CODE_FLAGS.find(([program]) => program.test(name))?.[1];
+  const at = flag === undefined ? -1 : args.findIndex((arg) => arg !== undefined && flag.test(arg));
   const code = at === -1 ? undefined : args[at + 1];
   if (code === undefined) return;
-  if (known.language !== undefined) report.nest({ language: known.language, text: code, offset });
-  else if (/\bfork\b.{0,40}\b(?:while|until)\b|\b(?:while|loop|until|for)\b.{0,40}\bfork\b/.test(code)) {
+  if (/\bfork\b.{0,40}\b(?:while|until)\b|\b(?:while|loop|until|for)\b.{0,40}\bfork\b/.test(code)) {
     report.add(FORK_BOMB, offset);
   } else if (/\b(?:IO::)?Socket\b|TCPSocket|fsockopen|socket\s*\(|require\s*["']socket/i.test(code)) {
     report.add(
@@ -379,37 +370,11 @@ function readInlineCode(
   } else if (/\b(?:exec|system|popen|passthru|shell_exec|eval|unlink|rmtree)\b|`/.test(code)) {
     report.add(FOREIGN_SHELL, offset);
   }
-  if (known.language === undefined && /\b(?:rm_rf?|rmtree|remove_\w+|unlink|rmdir|delete)\b/.test(code))
+  if (/\b(?:rm_rf?|rmtree|remove_\w+|unlink|rmdir|delete)\b/.test(code))
     for (const [, path] of code.matchAll(/["']([~/][^"'\n]{0,200})["']/g))
       touch(path!, "remove", (match) => report.add(match, offset));
 }
 
-/** Code that an interpreter gets from a here-document or a here-string. */
-function readInput(
-  { name, args, redirects, line, via }: ShellCommand,
-  lines: readonly string[],
-  offset: number,
-  report: Report,
-): void {
-  const known = name === undefined ? undefined : codeFlagsOf(name);
-  if (known?.language === undefined || args.some((arg) => arg !== "-")) return;
-  for (const { operator, target } of redirects) {
-    if (target === undefined) continue;
-    if (operator === "<<<") report.nest({ language: known.language, text: target, offset });
-    else if (operator.startsWith("<<") && via.length === 0) {
-      report.nest({ language: known.language, text: bodyOf(lines, line - 1, target), offset });
-    }
-  }
-}
-
-/** The lines behind this one, up to the one that is the delimiter. */
-function bodyOf(lines: readonly string[], line: number, delimiter: string): string {
-  let end = line;
-  while (end < lines.length && end - line < MAX_BODY && lines[end]!.replace(/^\t+/, "") !== delimiter) end++;
-  return lines.slice(line, end).join("\n");
-}
-
-const MAX_BODY = 2000;
 const MAX_AWK = 4096;
 
 const FOREIGN_SHELL: Match = {
