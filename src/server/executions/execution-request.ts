@@ -63,7 +63,10 @@ export const contextExecuteBody = z
 export type ExecuteBody = z.output<typeof executeBody>;
 
 /** The call for the manager, without its caller. Output is capped by the configuration. */
-export function callOf({ role: _, agentId: __, files, stdin, ...given }: ExecuteBody, config: Config): ToolCall {
+export function callOf(
+  { role: _, agentId: __, files, stdin, ...given }: ExecuteBody,
+  config: Config,
+): ToolCall {
   const { maxOutputBytes } = given;
   const { outputBytes = DEFAULT_LIMITS.outputBytes } = config.sandbox.limits;
   const rest = {

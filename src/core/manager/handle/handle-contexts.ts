@@ -13,7 +13,13 @@ import type { ToolCall, ToolResult } from "../call/tool-call.js";
 import { idOf, invalid } from "./check-arguments.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
-const RUN_OPTIONS = { stdin: true, timeoutMs: true, maxOutputBytes: true, files: true, signal: true } as const;
+const RUN_OPTIONS = {
+  stdin: true,
+  timeoutMs: true,
+  maxOutputBytes: true,
+  files: true,
+  signal: true,
+} as const;
 
 /** What is known of a context. */
 export type ContextInfo = Pick<

@@ -310,7 +310,9 @@ export class CodeContext {
         return { outcome: finish(done, isHandled ? undefined : ending.reason), finished: ended };
       }
       const kills = (await instance.memoryKills(true)) ?? 0;
-      return { outcome: finish(this.#died(ended, durationMs, kills > killsBefore, ending.reason), ending.reason) };
+      return {
+        outcome: finish(this.#died(ended, durationMs, kills > killsBefore, ending.reason), ending.reason),
+      };
     } finally {
       ending.stop();
       this.#interrupt = undefined;
