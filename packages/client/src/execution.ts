@@ -7,20 +7,16 @@ import type { Transport } from "./transport.js";
 export type ExecutionResult = components["schemas"]["ExecutionResult"];
 export type RichResult = NonNullable<ExecutionResult["results"]>[number];
 
-/** What it printed: as text, in which a character is never cut, and as the bytes themselves. */
-interface OutputEvent {
-  readonly type: "stdout" | "stderr";
-  readonly text: string;
-  readonly data: Uint8Array;
-}
-
 /** What happens while something runs, in the order it happens. The last event is the exit. */
 export type ExecutionEvent =
   | { readonly type: "execution"; readonly executionId: string; readonly sessionId: string }
   | { readonly type: "started" }
-  | OutputEvent
+  /** As text, in which a character is never cut, and as the bytes themselves. */
+  | { readonly type: "stdout" | "stderr"; readonly text: string; readonly data: Uint8Array }
   | { readonly type: "result"; readonly result: RichResult }
   | { readonly type: "exit"; readonly result: ExecutionResult };
+
+type OutputEvent = Extract<ExecutionEvent, { readonly data: Uint8Array }>;
 
 /** What to send; made when it is sent, so that what is wrong with it is the execution's error. */
 export interface ExecutionOrder {

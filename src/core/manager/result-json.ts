@@ -26,6 +26,8 @@ export function toResultJson(result: ToolResult): ResultJson {
   };
 }
 
+export type { ToolResult };
+
 /** Notes the version, and makes `JSON.stringify` of a result give that JSON. */
 export function withJson(given: UnversionedResult): ToolResult {
   const result: ToolResult = { version: RESULT_VERSION, ...given };

@@ -8,11 +8,8 @@ import type {
 } from "../../../runtime/sandbox/index.js";
 import { Execution, SHELL } from "../../../runtime/sandbox/index.js";
 import { EXEC_OPTIONS, RUN_CODE_OPTIONS } from "../option-names.js";
-import { withJson } from "../result-json.js";
+import { type ToolResult, withJson } from "../result-json.js";
 import { SandboxManager, type SandboxManagerOptions } from "../sandbox-manager.js";
-
-/** Imported as a type it would be a circle of folders. */
-type ToolResult = ReturnType<typeof withJson>;
 
 /** One session as a scope: `await using session = await SessionSandbox.open("chat:42")`. */
 export class SessionSandbox {
