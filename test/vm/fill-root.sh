@@ -73,7 +73,7 @@ for version in "$root"/lib/modules/*; do
   cp "$root/boot/initrd.img-$version" "$output/initrd-$name"
 done
 [ "$(ls "$root/lib/modules" | wc -l)" -eq 2 ] || { say "two kernels were expected beside $stable" && exit 70; }
-rm -rf "$root"/boot/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/usr/share/doc "$root"/usr/share/locale
+rm -rf "${root:?}"/boot/* "$root"/var/lib/apt/lists/* "$root"/var/log/* "$root"/usr/share/doc "$root"/usr/share/locale
 umount "$root/var/cache/apt/archives" "$root/run" "$root/proc"
 
 say "writing the image"

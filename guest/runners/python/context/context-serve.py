@@ -163,7 +163,7 @@ def save_output():
     """Keeps input and outputs, so that code which closes or replaces them does so for itself only."""
     for fd in (0, 1, 2):
         SAVED[fd] = os.dup(fd)
-    for name, fd in (("stdout", 1), ("stderr", 2)):
+    for name in ("stdout", "stderr"):
         if is_open(name) and hasattr(getattr(sys, name), "reconfigure"):
             getattr(sys, name).reconfigure(line_buffering=True)
 
