@@ -273,7 +273,7 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         "  def do_POST(self):",
         "    body = self.rfile.read(int(self.headers['content-length']))",
         "    self.send_response(204 if body == b'' else 201); self.end_headers()",
-        "    self.wfile.write(self.headers.get('x-word', '').encode() + body)",
+        "    self.wfile.write(self.headers.get('accept-language', '').encode() + body)",
         "s = h.HTTPServer(('127.0.0.1', 8000), H)",
         "print('ready', flush=True)",
         "s.serve_forever()",
@@ -285,7 +285,11 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         [200, "/a?b=c"],
         [404, "/no"],
       ]);
-      const posted = await ports.fetch(8000, "/", { method: "POST", headers: { "x-word": "a" }, body: "é" });
+      const posted = await ports.fetch(8000, "/", {
+        method: "POST",
+        headers: { "accept-language": "a" },
+        body: "é",
+      });
       expect([posted.status, await posted.text()]).toEqual([201, "aé"]);
       const bytes = new Uint8Array([0, 255]);
       const echoed = await ports.fetch(8000, "/", { method: "POST", body: bytes });

@@ -115,7 +115,7 @@ describe("what goes on without a request", () => {
     }
     expect(events).toEqual([{ type: "stdout", text: "on\n" }, ["ended", 7]]);
     expect((await process.logs()).items).toEqual([{ stream: "stdout", text: "on\n" }]);
-    expect(await process.wait()).toMatchObject({ state: "ended" });
+    expect(await process.wait()).toMatchObject({ reason: "exited", exitCode: 7 });
     await expect(process.signal("SIGTERM")).rejects.toMatchObject({ code: "CONFLICT" });
     expect(await session.processes.list()).toMatchObject([{ id }]);
     await process.delete();

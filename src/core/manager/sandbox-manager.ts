@@ -260,7 +260,8 @@ export class SandboxManager {
    * allowed to open.
    */
   async openTerminal(call: TerminalCall): Promise<GuardedTerminal> {
-    checkOptions<TerminalCall>(call, TERMINAL_OPTIONS);
+    // What is no call at all is refused and recorded like any other.
+    if (typeof call === "object" && call !== null) checkOptions<TerminalCall>(call, TERMINAL_OPTIONS);
     return this.#last(openTerminal(this.#inSession(copyCall(call) as TerminalCall), this.#guards));
   }
 

@@ -22,8 +22,9 @@ export const errorBody = z
   .meta({ id: "Error" });
 
 /** A reply, and the errors that any route may answer with. */
-export function replies<T extends z.ZodType>(reply: T, status: 200 | 201 = 200) {
-  return { [status]: reply, "4xx": errorBody, "5xx": errorBody };
+export function replies<T extends z.ZodType, S extends 200 | 201 = 200>(reply: T, status = 200 as S) {
+  const success = { [status]: reply } as { [K in S]: T };
+  return { ...success, "4xx": errorBody, "5xx": errorBody };
 }
 
 export const sessionId = z

@@ -125,6 +125,7 @@ requires("bubblewrap", "python3").describe("a process", { timeout: 60_000 }, () 
       error: "Exit code 3",
       auditId: expect.any(String),
       outputBytes: 23,
+      result: expect.objectContaining({ version: 1, reason: "exited", exitCode: 3, filesRead: ["f"] }),
     });
     expect(await printed("all", body.id)).toBe("in env file /workspace\n");
   });

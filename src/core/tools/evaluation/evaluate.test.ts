@@ -159,7 +159,8 @@ describe("an evaluation", () => {
     import time; time.sleep(1.5)
     return a + b\n`;
     const quiet = "    held = b'x' * (30 << 20)\n    import time; time.sleep(0.2)\n    return a + b\n";
-    const results = await run(samplesOf(many, ...Array<string>(6).fill(quiet)));
+    const samples = samplesOf(many, ...Array<string>(6).fill(quiet));
+    const results = await run(samples, { timeoutMs: 20_000 });
     expect(results.slice(1).map(({ verdict }) => verdict)).toEqual(Array(6).fill("passed"));
     expect(results[0]!.passed).toBe(false);
   });
