@@ -204,7 +204,8 @@ describe("what can go wrong with Docker", () => {
       stdio: ["ignore", "pipe", "inherit"],
     });
     await once(host.stdout, "data");
-    expect([containers().length, mounts().length]).toEqual([1, 1]);
+    // Its workspace, and the guest's files with inodes of their own.
+    expect([containers().length, mounts().length]).toEqual([1, 2]);
     host.kill("SIGKILL");
     await once(host, "exit");
     // The guest ends with its input; what is left of it is found by its label.

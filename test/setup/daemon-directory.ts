@@ -13,7 +13,9 @@ const SERVICES = /^(dockerd|podman|postgres)$/;
 
 /** Where a test run's daemon keeps everything. Its name says whose it is. */
 export function createDaemonDirectory(): string {
-  const directory = mkdtempSync(join("/tmp", PREFIX + processLabel("")));
+  // Podman takes paths of up to 50 characters: a label without its place, which `isOrphaned` reads too.
+  const label = processLabel("").replace(/-[0-9a-f]{16}-$/, "-");
+  const directory = mkdtempSync(join("/tmp", PREFIX + label));
   // runsc reaches its files as nobody.
   chmodSync(directory, 0o711);
   return directory;
