@@ -39,7 +39,7 @@ say "getting Debian's base"
 quietly debootstrap --variant=minbase --arch="$debian_arch" --keyring="$keyring" --force-check-gpg \
   --cache-dir="$cache/debootstrap" bookworm "$root" "$mirror"
 
-say "installing packages: base $sets"
+say "installing packages: base${sets:+ $sets}"
 cat >"$root/etc/apt/sources.list" <<TEXT
 deb $mirror bookworm main
 deb $mirror bookworm-updates main
