@@ -273,7 +273,7 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         "  def do_POST(self):",
         "    body = self.rfile.read(int(self.headers['content-length']))",
         "    self.send_response(204 if body == b'' else 201); self.end_headers()",
-        "    self.wfile.write(self.headers.get('accept-language', '').encode() + body)",
+        "    self.wfile.write(self.headers.get('idempotency-key', '').encode() + body)",
         "s = h.HTTPServer(('127.0.0.1', 8000), H)",
         "print('ready', flush=True)",
         "s.serve_forever()",
@@ -287,7 +287,7 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       ]);
       const posted = await ports.fetch(8000, "/", {
         method: "POST",
-        headers: { "accept-language": "a" },
+        headers: { "idempotency-key": "a" },
         body: "é",
       });
       expect([posted.status, await posted.text()]).toEqual([201, "aé"]);
