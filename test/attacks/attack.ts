@@ -22,6 +22,8 @@ export interface Facts {
   readonly home: string;
   readonly secretFile: string;
   readonly hostname: string;
+  /** How many times as long everything takes here as on a real processor. */
+  readonly slowness: number;
   /** Files that tell about the host's users: SHA-256 by path. */
   readonly aboutUsers: Readonly<Record<string, string>>;
   /**

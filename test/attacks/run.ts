@@ -39,6 +39,8 @@ export interface Order {
   readonly config?: object;
   /** Programs run in cells of their own, inside sandboxes that make them. */
   readonly cells?: boolean;
+  /** How many times as long everything takes here as on a real processor; left out: 1. */
+  readonly slowness?: number;
   /** Left out: all. */
   readonly groups?: readonly Group[];
   /** Part of a name; left out: all. */
@@ -219,6 +221,7 @@ async function startHost(order: Order, ownKernel: boolean): Promise<{ facts: Fac
     secretFile: join(repo, "secret.txt"),
     hostname: hostname(),
     aboutUsers: digests(["/etc/passwd", "/etc/group", "/etc/subuid", "/var/run/utmp", "/var/log/lastlog"]),
+    slowness: order.slowness ?? 1,
     ownKernel,
     ownDevices: process.getuid?.() === 0,
     addresses: Object.values(networkInterfaces())

@@ -23,7 +23,9 @@ export async function survives(
     // A sandbox that died of it is fine when a new one works.
     async () => (await (await context.newSandbox()).exec(["echo", "next"])).stdout.trim(),
   );
-  return { ...result, observed: { ...watch.stop(), spawnMs, answer } };
+  const { grewMb, maxLagMs } = watch.stop();
+  const { slowness } = context.facts;
+  return { ...result, observed: { grewMb, maxLagMs: Math.round(maxLagMs / slowness), spawnMs, answer } };
 }
 
 /** The host, or the next sandbox, is not as it was. */

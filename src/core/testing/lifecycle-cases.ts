@@ -66,7 +66,7 @@ export const lifecycleCases: readonly ConformanceCase[] = [
         isUp = true;
       });
       try {
-        await waitUntil(() => isUp, 30_000);
+        await waitUntil(() => isUp, 120_000);
         if (showsProcesses(capabilities)) await waitUntil(() => hostProcesses(marker).length >= 1);
       } finally {
         host.kill("SIGKILL");

@@ -80,13 +80,16 @@ export const limitCases: readonly ConformanceCase[] = [
       const spin =
         "import time\nend = time.monotonic() + 1.2\nwhile time.monotonic() < end: pass\nprint(time.process_time())";
       const before = await sandbox.usage();
+      const startedAt = performance.now();
       const result = await sandbox.exec(["python3", "-c", spin]);
+      const seconds = (performance.now() - startedAt) / 1000;
       const after = await sandbox.usage();
       // A kernel of its own may take waiting for running: what is counted outside is what the host gave.
       const outside =
         before === undefined || after === undefined ? undefined : after.cpuTimeMs - before.cpuTimeMs;
       const used = outside === undefined ? Number(result.stdout) : outside / 1000;
-      ok(used > 0.1 && used < 0.6, `used ${result.stdout} s of 1.2 s with a quarter of a core`);
+      // On a slow machine the interpreter's start takes processor time, too: the share counts.
+      ok(used > 0.1 && used / seconds < 0.45, `used ${used} s of ${seconds} s with a quarter of a core`);
     },
   },
   {

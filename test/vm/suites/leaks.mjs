@@ -1,5 +1,6 @@
 // As root: `before` notes what there is on this machine, `after` says what a cell has left.
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { findLeaks, readHostState } from "../test/setup/leaks.js";
 import { report } from "./report.mjs";
@@ -19,7 +20,7 @@ if (process.argv[2] === "before") {
     async () => {
       const until = Date.now() + SLOW_MACHINE_MS;
       for (;;) {
-        const leaks = findLeaks(before, readHostState(), process.pid).filter((leak) => !isSystemds(leak));
+        const leaks = findLeaks(before, readHostState(), process.pid).filter(isLeft);
         if (leaks.length === 0) return;
         if (Date.now() > until) throw new Error(leaks.join("\n"));
         await delay(1000);
@@ -28,9 +29,15 @@ if (process.argv[2] === "before") {
   );
 }
 
-/** Groups and mounts of sessions and services, which come and go with systemd. */
-function isSystemds(leak) {
+/** False for what comes and goes with systemd, and for a user's state directory that no sandbox left anything in. */
+function isLeft(leak) {
   if (leak.startsWith("cgroup: "))
-    return !leak.includes("skerry-") || !existsSync(leak.slice("cgroup: ".length));
-  return /^mount: .* on \/run\/user\/|^socket: .*\/systemd\//.test(leak);
+    return leak.includes("skerry-") && existsSync(leak.slice("cgroup: ".length));
+  const state = /^temporary file: (\/var\/tmp\/skerry-\d+)$/.exec(leak)?.[1];
+  if (state !== undefined) return ["ephemeral", "mounts", "owners"].some((name) => isFull(join(state, name)));
+  return !/^mount: .* on \/run\/user\/|^socket: .*\/systemd\//.test(leak);
+}
+
+function isFull(directory) {
+  return existsSync(directory) && readdirSync(directory).length > 0;
 }

@@ -1,6 +1,6 @@
 // `--memory 64mb` holds: a program that touches 200 MB ends by it, whether or not the machine has swap.
 import { spawnSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { report } from "./report.mjs";
 
 const FILE = "/tmp/skerry-vm-touch.py";
@@ -14,3 +14,4 @@ await report("a program with 64 MB does not get 200 MB", async () => {
   const { reason } = JSON.parse(stdout);
   if (reason !== "memory") throw new Error(`${stdout} ${stderr}`);
 });
+rmSync(FILE);
