@@ -51,7 +51,7 @@ async function watch(sandbox: RunningSandbox, until: ResourceAlert["resource"]) 
   const monitor = new SandboxMonitor({ metrics, intervalMs: 500, onAlert: (alert) => alerts.push(alert) });
   const stop = monitor.watch(sandbox);
   try {
-    await waitUntil(() => alerts.some(({ resource }) => resource === until), 25_000);
+    await waitUntil(() => alerts.some(({ resource }) => resource === until), 120_000);
     return { alerts, text: await metrics.text() };
   } finally {
     stop();
@@ -70,10 +70,11 @@ for (const { title, backend, nearlyAllMb, elsewhere = false, it, missing } of BA
     });
 
     it("alerts for a program that uses all the CPU it may", async () => {
-      const sandbox = await start({ cpus: 0.25 }, "print('ready', flush=True)\nwhile True: pass");
+      // So little that a machine which is busy with other things has it to give.
+      const sandbox = await start({ cpus: 0.1 }, "print('ready', flush=True)\nwhile True: pass");
       const { alerts, text } = await watch(sandbox, "cpu");
       expect(alerts).toMatchObject([{ sandboxId: sandbox.id, resource: "cpu", threshold: 80 }]);
-      expect(alerts[0]?.sample).toMatchObject({ cpus: 0.25, alerts: ["cpu"] });
+      expect(alerts[0]?.sample).toMatchObject({ cpus: 0.1, alerts: ["cpu"] });
       expect(text).toContain('sandbox_resource_alerts_total{resource="cpu"} 1');
       expect(text).toMatch(new RegExp(`sandbox_cpu_usage_seconds\\{sandbox_id="${sandbox.id}"\\} [\\d.]+`));
     });

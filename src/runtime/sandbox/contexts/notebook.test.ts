@@ -77,10 +77,11 @@ describe("asyncio in a context", () => {
       ),
     ).toEqual([
       [""],
-      ["f 1\n"],
+      // The task of f(2) prints when its time has come: in this piece or in a later one.
+      [expect.stringContaining("f 1\n")],
       [expect.stringContaining("f 3\n"), "3"],
       [expect.stringContaining("f 4\n4\n")],
-      ["f 5\n"],
+      [expect.stringContaining("f 5\n")],
     ]);
   });
 
