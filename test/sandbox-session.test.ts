@@ -1,6 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { type SandboxSession, type SessionEvent, SkerryClient } from "@skerry/client";
 import { afterAll, beforeAll, expect } from "vitest";
-import { parseConfig, Sandbox, SandboxManager } from "../src/index.js";
+import { parseConfig, parsePolicy, Sandbox, SandboxManager } from "../src/index.js";
 import { temporaryDirectory } from "./setup/clean-up.js";
 import { requires } from "./setup/requires.js";
 import { TestServer } from "./setup/test-server.js";
@@ -21,22 +22,23 @@ interface SessionOpener {
 }
 
 let server: TestServer;
-let manager: SandboxManager;
 let openers: Record<"library" | "client", SessionOpener>;
 let stateDir: string;
 beforeAll(async () => {
   stateDir = temporaryDirectory();
   // The sandboxes' own users must be able to pass through.
   const options = { stateDir, config: await parseConfig({ sandbox: PORTS }) };
-  manager = new SandboxManager(options);
   server = await TestServer.open({ sandbox: PORTS });
   const client = new SkerryClient({ url: server.url, apiKey: server.admin });
   openers = {
     library: {
       open: () => Sandbox.create(options),
       again: (sessionId) => Sandbox.connect(sessionId, options),
-      pair: async () => [await manager.getSandbox("pair"), await manager.getSandbox("pair")],
-      another: ({ sessionId }) => manager.getSandbox(sessionId),
+      pair: async () => {
+        const { sessionId } = await closedSession();
+        return Promise.all([Sandbox.connect(sessionId, options), Sandbox.connect(sessionId, options)]);
+      },
+      another: ({ sessionId }) => Sandbox.connect(sessionId, options),
       named: (sessionId) => Sandbox.create({ ...options, sessionId }),
     },
     client: {
@@ -52,9 +54,15 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
-  await manager?.close();
   await server?.close();
 });
+
+/** One that is there, and that no handle has open. */
+async function closedSession(): Promise<SandboxSession> {
+  const made = await Sandbox.create({ stateDir });
+  await made.close();
+  return made;
+}
 
 describe.each(["library", "client"] as const)("a session of the %s", (name) => {
   const inSession = async (use: (session: SandboxSession) => Promise<void>) => {
@@ -798,7 +806,75 @@ describe("a request of the library to a port", () => {
   });
 });
 
+describe("Sandbox.create", () => {
+  const codes = (outcomes: readonly PromiseSettledResult<unknown>[]) =>
+    outcomes.map((each) => (each.status === "fulfilled" ? "made" : each.reason.code)).sort();
+  const policy = parsePolicy("policies: { tools: { shell_exec: { denied_commands: [curl] } } }", "test");
+
+  it.each([
+    ["without a policy", {}],
+    ["with a policy", { policy }],
+  ])("makes one session of a name, %s, also when it is asked at once and again", async (_, given) => {
+    const options = { stateDir, ...given, sessionId: randomUUID() };
+    const outcomes = await Promise.allSettled([Sandbox.create(options), Sandbox.create(options)]);
+    expect(codes(outcomes)).toEqual(["CONFLICT", "made"]);
+    expect(codes(await Promise.allSettled([Sandbox.create(options)]))).toEqual(["CONFLICT"]);
+    const [made] = outcomes.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
+    await made!.close();
+    expect(codes(await Promise.allSettled([Sandbox.create(options)]))).toEqual(["CONFLICT"]);
+    await using again = await Sandbox.connect(options.sessionId, { stateDir, ...given });
+    expect(await again.exec("echo on")).toMatchObject({ reason: "exited", stdout: "on\n" });
+    await again.delete();
+    await using other = await Sandbox.create(options);
+    await other.delete();
+  });
+
+  it("makes one session of a name where two processes ask, whose managers share nothing but the directory", async () => {
+    const sessionId = randomUUID();
+    const others = [new SandboxManager({ stateDir, policy }), new SandboxManager({ stateDir, policy })];
+    try {
+      expect(codes(await Promise.allSettled(others.map((each) => each.createSandbox(sessionId))))).toEqual([
+        "CONFLICT",
+        "made",
+      ]);
+      await others[0]!.deleteSession(sessionId);
+    } finally {
+      for (const each of others) await each.close();
+    }
+  });
+
+  it("leaves no session where it cannot start one", async () => {
+    const sessionId = randomUUID();
+    const options = { stateDir, sessionId, backend: "none-such" };
+    await expect(Sandbox.create(options)).rejects.toMatchObject({ code: expect.any(String) });
+    await expect(Sandbox.connect(sessionId, { stateDir })).rejects.toMatchObject({
+      code: "SESSION_NOT_FOUND",
+    });
+  });
+});
+
 describe("Sandbox.connect", () => {
+  it("opens one sandbox for all that ask at once, and ends all of them with a delete", async () => {
+    const { sessionId } = await closedSession();
+    const [one, other] = await Promise.all([
+      Sandbox.connect(sessionId, { stateDir }),
+      Sandbox.connect(sessionId, { stateDir }),
+    ]);
+    const { id } = await one.processes.exec("sleep 1000");
+    expect(await other.processes.list()).toMatchObject([{ id, state: "running" }]);
+    await one.delete();
+    await expect(other.exec("true")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+    await other.close();
+  });
+
+  it("ends a session that was opened again by a handle that was closed before", async () => {
+    const first = await Sandbox.create({ stateDir });
+    await first.close();
+    await using again = await Sandbox.connect(first.sessionId, { stateDir });
+    await first.delete();
+    await expect(again.exec("true")).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+
   it("opens the session that is open here, with what runs in it", async () => {
     await using made = await Sandbox.create({ stateDir });
     const process = await made.processes.exec("sleep 1000");

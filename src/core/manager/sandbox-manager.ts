@@ -334,6 +334,29 @@ export class SandboxManager {
     return new SandboxHandle(this, { agentId, role, sessionId }, { ended, close, delete: remove, open });
   }
 
+  /** The same for a session that is made now, and that other processes see from now on. CONFLICT: there is one of that name. @internal */
+  async createSandbox(key: string, options: SandboxCaller = {}): Promise<SandboxHandle> {
+    this.#assertUsable();
+    validateSessionKey(key);
+    const conflict = () =>
+      new SandboxError("CONFLICT", `There is a session ${JSON.stringify(key)} already`, {
+        hint: "Open that one, or choose another name.",
+      });
+    // A pool's sandbox brings the session's directory with it, and starts at once.
+    if (this.#options.pool !== undefined && this.#options.policy === undefined) {
+      if (this.hasSession(key)) throw conflict();
+      return this.getSandbox(key, options);
+    }
+    const made = await this.#store.create(this.#nameFor(key));
+    if (made === undefined) throw conflict();
+    try {
+      return await this.getSandbox(key, options);
+    } catch (error) {
+      await this.#store.discardUnready(made);
+      throw error;
+    }
+  }
+
   /**
    * The session's running sandbox, past policy, confirmation and audit. The first call starts it, calls at the same time get
    * the same one.

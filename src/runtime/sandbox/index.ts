@@ -10,13 +10,13 @@ export type {
 export type { ContextOptions } from "./contexts/contexts.js";
 export { encodeFrame, encodeMessage, readFrames } from "./contexts/messages.js";
 export { LONGEST_TIMEOUT_MS } from "./exec-options.js";
-export {
-  type CommandControls,
-  Execution,
-  type ExecutionEvent,
-  type ExecutionSink,
-  type OutputSink,
-} from "./executions/execution.js";
+export { Execution } from "./executions/execution.js";
+export type {
+  CommandControls,
+  ExecutionEvent,
+  ExecutionSink,
+  OutputSink,
+} from "./executions/execution-sink.js";
 export {
   type ExecutionResult,
   exitStatusOf,

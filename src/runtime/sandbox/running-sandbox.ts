@@ -12,7 +12,8 @@ import {
   type ExecOptions,
   type RunCodeOptions,
 } from "./exec-options.js";
-import { Execution, type ExecutionSink } from "./executions/execution.js";
+import { Execution } from "./executions/execution.js";
+import type { ExecutionSink } from "./executions/execution-sink.js";
 import { Executions } from "./executions/executions.js";
 import type { ExecutionResult } from "./executions/result.js";
 import {

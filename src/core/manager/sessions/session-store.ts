@@ -111,14 +111,29 @@ export class SessionStore {
   /** Finds the session or makes it; two processes that do this at once get the same one. */
   async open(key: string): Promise<StoredSession> {
     this.#prepare();
-    const name = this.#directoryName(key);
-    const path = join(this.root, "sessions", name);
+    const path = join(this.root, "sessions", this.#directoryName(key));
     const existing = this.#read(path);
     if (existing !== undefined) {
       const now = new Date();
       utimesSync(join(path, META_FILE), now, now);
       return this.#found(existing, path);
     }
+    const made = await this.#add(key);
+    if (made !== undefined) return made;
+    const winner = this.#read(path);
+    if (winner !== undefined) return this.#found(winner, path);
+    throw new SandboxError("INTERNAL", "The session was removed while it was opened");
+  }
+
+  /** Makes the session. Undefined: there is one of that name, which may be another process'. */
+  async create(key: string): Promise<StoredSession | undefined> {
+    this.#prepare();
+    return this.exists(key) ? undefined : this.#add(key);
+  }
+
+  async #add(key: string): Promise<StoredSession | undefined> {
+    const name = this.#directoryName(key);
+    const path = join(this.root, "sessions", name);
     const unfinished = `${UNFINISHED}${processLabel(randomBytes(6).toString("hex"))}`;
     const made = this.#make(join(this.root, "sessions", unfinished), join("sessions", name));
     try {
@@ -127,10 +142,10 @@ export class SessionStore {
       return { ...made, key, path, ready: false, ephemeral: false };
     } catch (error) {
       await this.#discard(made);
-      const winner = this.#read(path);
+      const isThere = this.#read(path) !== undefined;
       if (!isTaken(error)) throw whenFull(error);
-      if (winner === undefined) throw withoutRecord(name, error);
-      return this.#found(winner, path);
+      if (!isThere) throw withoutRecord(name, error);
+      return undefined;
     }
   }
 

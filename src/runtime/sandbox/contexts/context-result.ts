@@ -1,4 +1,4 @@
-import type { ExecutionEvent } from "../executions/execution.js";
+import type { ExecutionEvent } from "../executions/execution-sink.js";
 import type { ExecutionResult } from "../executions/result.js";
 
 /** A value as code showed it, in every form it has. Written by the code inside: a page shows it only after cleaning it. */

@@ -8,7 +8,7 @@ import type { NetworkUse, SandboxNetwork } from "../network/network.js";
 import type { CommandStart } from "../programs/command-start.js";
 import type { Harness } from "../programs/harness.js";
 import type { SandboxSettings } from "../sandbox-init.js";
-import type { ExecutionSink } from "./execution.js";
+import type { ExecutionSink } from "./execution-sink.js";
 import { type CommandOutcome, createResult, type ExecutionResult } from "./result.js";
 import { runCommand } from "./run-command.js";
 import { openTerminal, type Terminal, type TerminalOptions } from "./terminal.js";

@@ -1,4 +1,4 @@
-import type { OutputSink } from "./execution.js";
+import type { OutputSink } from "./execution-sink.js";
 
 /** What a program prints, on its way to its sink, up to one limit for both outputs together. */
 export class LimitedOutput {

@@ -4,7 +4,7 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunExit, RunHandle, RunRequest } from "../../wire/index.js";
 import { KILL_GRACE_MS } from "../exec-options.js";
-import type { ExecutionSink } from "./execution.js";
+import type { ExecutionSink } from "./execution-sink.js";
 import { LimitedOutput } from "./limited-output.js";
 import type { CommandOutcome, Reason } from "./result.js";
 import { signalName } from "./signal-name.js";
