@@ -9,6 +9,7 @@ export {
   describeFailures,
   type FunctionCall,
   formatResult,
+  type ImageType,
   type JsonSchema,
   type McpTool,
   type McpToolResult,

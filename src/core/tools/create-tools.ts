@@ -16,6 +16,7 @@ import { runTests } from "./catalog/run-tests.js";
 import { shellExec } from "./catalog/shell-exec.js";
 import { parseArguments } from "./parse-arguments.js";
 import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./replies/model-text.js";
+import { checkImages } from "./replies/reply-images.js";
 import { errorReply, invalidArguments, type ToolReply } from "./replies/tool-reply.js";
 import type { Tool, ToolAnnotations, ToolCaller, ToolContext } from "./tool.js";
 
@@ -123,12 +124,16 @@ export function createTools(manager: SandboxManager, options: ToolSetOptions): T
   return new ToolSet(manager, options);
 }
 
-/** Bounds the reply of any tool: a summary of one line, a text of limited length. */
+/** Bounds the reply of any tool: a summary of one line, a text of limited length, pictures that are some. */
 function bounded(reply: ToolReply, { maxTextCharacters = MAX_TEXT_CHARACTERS }: Tool): ToolReply {
+  const { images, ...rest } = reply;
+  const { taken, leftOut } = checkImages(images ?? []);
+  const text = cutMiddle(reply.text, maxTextCharacters + MAX_OWN_CHARACTERS);
   return {
-    ...reply,
+    ...rest,
     summary: oneLine(reply.summary),
-    text: cutMiddle(reply.text, maxTextCharacters + MAX_OWN_CHARACTERS),
+    text: leftOut === "" ? text : `${text}\n${leftOut}`,
+    ...(taken.length > 0 && { images: taken }),
   };
 }
 

@@ -39,7 +39,13 @@ export {
 } from "./evaluation/index.js";
 export { cutMiddle, markUntrusted } from "./replies/model-text.js";
 export { formatResult } from "./replies/result-text.js";
-export { type ReplyImage, TOOL_STATUSES, type ToolReply, type ToolStatus } from "./replies/tool-reply.js";
+export {
+  type ImageType,
+  type ReplyImage,
+  TOOL_STATUSES,
+  type ToolReply,
+  type ToolStatus,
+} from "./replies/tool-reply.js";
 export { RunCodeTool } from "./run-code-tool.js";
 export {
   codeWithReflection,
