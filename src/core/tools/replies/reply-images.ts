@@ -34,3 +34,8 @@ function checkImage({ mimeType, data }: ReplyImage): ReplyImage | undefined {
   const encoded = bytes.toString("base64");
   return encoded.length > MAX_BASE64_CHARACTERS ? undefined : { mimeType, data: encoded };
 }
+
+/** A picture as APIs take it that ask for an address. */
+export function imageUrl({ mimeType, data }: ReplyImage): string {
+  return `data:${mimeType};base64,${data}`;
+}
