@@ -2,6 +2,7 @@ import { IMAGE_TYPES, type ImageType, type ReplyImage } from "./tool-reply.js";
 
 /** Anthropic's API counts a picture's base64, and fails the whole request over one that is larger. */
 const MAX_BASE64_CHARACTERS = 5 * 1024 * 1024;
+export const MAX_IMAGE_BYTES = (MAX_BASE64_CHARACTERS / 4) * 3;
 /** An API takes so many in a conversation; 100 with Anthropic's. */
 const MAX_IMAGES = 20;
 const SIGNATURES: Readonly<Record<ImageType, Buffer>> = {
@@ -26,13 +27,18 @@ const RULE = `at most ${MAX_IMAGES} are shown, PNG and JPEG of at most ${MAX_BAS
 
 /** A program can call anything a picture, and one that is none fails every later request of the conversation. */
 function checkImage({ mimeType, data }: ReplyImage): ReplyImage | undefined {
-  if (!IMAGE_TYPES.includes(mimeType)) return undefined;
-  const bytes = Buffer.from(data, "base64");
-  const signature = SIGNATURES[mimeType];
-  if (!bytes.subarray(0, signature.length).equals(signature)) return undefined;
   // Encoded again: what came may have line breaks and more in it.
-  const encoded = bytes.toString("base64");
-  return encoded.length > MAX_BASE64_CHARACTERS ? undefined : { mimeType, data: encoded };
+  const image = imageOf(Buffer.from(data, "base64"));
+  return image?.mimeType === mimeType ? image : undefined;
+}
+
+/** The picture that a file's bytes are; undefined: they are none that a model's API takes. */
+export function imageOf(bytes: Buffer): ReplyImage | undefined {
+  const mimeType = IMAGE_TYPES.find((type) =>
+    bytes.subarray(0, SIGNATURES[type].length).equals(SIGNATURES[type]),
+  );
+  if (mimeType === undefined || bytes.length > MAX_IMAGE_BYTES) return undefined;
+  return { mimeType, data: bytes.toString("base64") };
 }
 
 /** A picture as APIs take it that ask for an address. */
