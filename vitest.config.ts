@@ -10,6 +10,7 @@ const maxWorkers = Math.ceil(availableParallelism() * 2);
 /** The sources, so that no test runs a build that is not current. */
 const alias = {
   "@skerry/client": fileURLToPath(new URL("packages/client/src/index.ts", import.meta.url)),
+  "skerry/tools": fileURLToPath(new URL("src/tools.ts", import.meta.url)),
 };
 
 const COMMON = {

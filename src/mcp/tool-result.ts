@@ -1,11 +1,5 @@
 import type { CallToolResult } from "@modelcontextprotocol/sdk/types.js";
-import {
-  type McpToolResult,
-  type ReplyImage,
-  TOOL_STATUSES,
-  type ToolReply,
-  toMcpResult,
-} from "../core/tools/index.js";
+import { type McpToolResult, TOOL_STATUSES, type ToolReply, toMcpResult } from "../core/tools/index.js";
 
 /** Tools that answer with facts of ours alone, nothing from inside the sandbox. */
 const STRUCTURED = ["file_write", "file_edit", "file_delete"];
@@ -32,13 +26,10 @@ const STRUCTURED_SCHEMA = {
 
 /** A reply as MCP answers a call. */
 export function toCallResult(tool: string, reply: ToolReply): CallToolResult {
-  const { status, summary, data, images = [] } = reply;
-  const checked = images.map(checkImage);
-  const left = checked.filter((each) => typeof each === "string");
-  const pictures = checked.filter((each) => typeof each !== "string");
-  const { content, structuredContent } = toMcpResult({ ...reply, images: pictures });
+  const { status, summary, data } = reply;
+  const { content, structuredContent } = toMcpResult(reply);
   return {
-    content: [...content, ...left.map((text) => ({ type: "text" as const, text }))] as Content[],
+    content,
     isError: status !== "success",
     ...(status === "success" &&
       outputSchemaOf(tool) !== undefined && { structuredContent: { status, summary, path: data["path"] } }),
@@ -53,26 +44,4 @@ export function toCallResult(tool: string, reply: ToolReply): CallToolResult {
 /** What had to be cut of the JSON is output that was cut. */
 function resultOf({ data, dataTruncated }: McpToolResult["structuredContent"]): object {
   return { ...data, ...(dataTruncated === true && { truncated: true }) };
-}
-
-type Content = McpToolResult["content"][number];
-
-const MAX_IMAGE_BYTES = 5 * 1024 * 1024;
-const SIGNATURES: Readonly<Record<string, Buffer>> = {
-  "image/png": Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
-  "image/jpeg": Buffer.from([0xff, 0xd8, 0xff]),
-};
-
-/** The image, or why it is left out. A program can call anything a picture, and one that is none fails the whole answer. */
-function checkImage({ mimeType, data }: ReplyImage): ReplyImage | string {
-  const bytes = Buffer.from(data, "base64");
-  if (bytes.length > MAX_IMAGE_BYTES) {
-    return `A picture of ${bytes.length} bytes is left out: the maximum is ${MAX_IMAGE_BYTES}.`;
-  }
-  const signature = SIGNATURES[mimeType];
-  if (signature === undefined || !bytes.subarray(0, signature.length).equals(signature)) {
-    return `Something labelled as a picture (${mimeType}) is left out: it is not one.`;
-  }
-  // Encoded again: what came may have line breaks and more in it.
-  return { mimeType, data: bytes.toString("base64") };
 }

@@ -1,4 +1,3 @@
-import type { z } from "zod";
 import type { ToolReply } from "./replies/tool-reply.js";
 import type { Tool, ToolContext } from "./tool.js";
 
@@ -15,6 +14,6 @@ export interface BrowserTools {
 }
 
 /** A browser's tool as one of a set. */
-export function browserTool(tool: BrowserTool, browser: BrowserTools): Tool<z.ZodType> {
+export function browserTool(tool: BrowserTool, browser: BrowserTools): Tool {
   return { ...tool, run: (args, context) => browser.execute(tool.name, args, context) };
 }

@@ -16,6 +16,7 @@ import { runTests } from "./catalog/run-tests.js";
 import { shellExec } from "./catalog/shell-exec.js";
 import { parseArguments } from "./parse-arguments.js";
 import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./replies/model-text.js";
+import { checkImages } from "./replies/reply-images.js";
 import { errorReply, invalidArguments, type ToolReply } from "./replies/tool-reply.js";
 import type { Tool, ToolAnnotations, ToolCaller, ToolContext } from "./tool.js";
 
@@ -28,13 +29,19 @@ export interface ToolSetOptions extends ToolCaller {
   readonly browser?: BrowserTools;
 }
 
+/** JSON Schema of an object, as models' APIs take arguments. */
+export interface JsonSchema {
+  readonly type: "object";
+  readonly [key: string]: unknown;
+}
+
 /** A tool as any model's API wants to know it. */
-export interface ToolDescription {
-  readonly name: string;
+export interface ToolDescription<Name extends string = string> {
+  readonly name: Name;
   readonly title: string;
   readonly description: string;
   /** JSON Schema of the arguments. */
-  readonly inputSchema: Readonly<Record<string, unknown>>;
+  readonly inputSchema: JsonSchema;
   readonly annotations: ToolAnnotations;
 }
 
@@ -44,7 +51,7 @@ export interface ToolCallOptions extends Pick<ToolContext, "signal" | "onOutput"
 }
 
 /** The tools that come with every session. */
-const BUILT_IN: readonly Tool[] = [
+const BUILT_IN = [
   runCode,
   shellExec,
   fileRead,
@@ -54,10 +61,33 @@ const BUILT_IN: readonly Tool[] = [
   fileSearch,
   fileDelete,
   runTests,
-];
+] as const;
+export type BuiltInToolName = (typeof BUILT_IN)[number]["name"];
+
+/** The names of the tools that such options give; `string` where they do not say. */
+export type ToolNameOf<Options extends ToolSetOptions> = Options extends {
+  readonly only: readonly (infer Name extends string)[];
+}
+  ? Name
+  : Options extends Without<"only" | "browser">
+    ? BuiltInToolName | AddedNameOf<Options>
+    : string;
+
+type AddedNameOf<Options extends ToolSetOptions> = Options extends {
+  readonly more: readonly { readonly name: infer Name extends string }[];
+}
+  ? Name
+  : Options extends Without<"more">
+    ? never
+    : string;
+
+// With the property that all options have: those without others would extend nothing that is optional throughout.
+type Without<Keys extends keyof ToolSetOptions> = Pick<ToolSetOptions, "sessionId"> & {
+  readonly [Key in Keys]?: undefined;
+};
 
 /** An agent's tools in one session. Every call takes the manager's steps: policy, risk, confirmation, sandbox, audit. */
-export class ToolSet {
+export class ToolSet<Name extends string = string> {
   readonly #manager: SandboxManager;
   readonly #caller: ToolCaller;
   readonly #tools: ReadonlyMap<string, Tool>;
@@ -77,22 +107,25 @@ export class ToolSet {
   }
 
   /** Name, description and JSON Schema of each: for any model's API. */
-  list(): ToolDescription[] {
-    return [...this.#tools.values()].map(({ name, title, description, input, annotations }) => ({
+  list(): ToolDescription<Name>[] {
+    return this.tools.map(({ name, title, description, input, annotations }) => ({
       name,
       title,
       description,
-      inputSchema: z.toJSONSchema(input, { io: "input", target: "draft-7" }) as Record<string, unknown>,
+      inputSchema: z.toJSONSchema(input, { io: "input", target: "draft-7" }) as JsonSchema,
       annotations,
     }));
   }
 
   /** The tools themselves, with their schemas. */
-  get tools(): readonly Tool[] {
-    return [...this.#tools.values()];
+  get tools(): readonly Tool<z.ZodObject, Name>[] {
+    return [...this.#tools.values()] as Tool<z.ZodObject, Name>[];
   }
 
-  /** Carries out one call. Never throws: what goes wrong is a reply, too. */
+  /**
+   * Carries out one call; arguments are an object, or the JSON text that a model wrote. Never throws: what goes wrong is a
+   * reply, too.
+   */
   async call(name: string, args: unknown, options: ToolCallOptions = {}): Promise<ToolReply> {
     try {
       const tool = this.#find(name);
@@ -119,16 +152,23 @@ export class ToolSet {
 }
 
 /** The tools of an agent's session. */
-export function createTools(manager: SandboxManager, options: ToolSetOptions): ToolSet {
+export function createTools<const Options extends ToolSetOptions>(
+  manager: SandboxManager,
+  options: Options,
+): ToolSet<ToolNameOf<Options>> {
   return new ToolSet(manager, options);
 }
 
-/** Bounds the reply of any tool: a summary of one line, a text of limited length. */
+/** Bounds the reply of any tool: a summary of one line, a text of limited length, pictures that are some. */
 function bounded(reply: ToolReply, { maxTextCharacters = MAX_TEXT_CHARACTERS }: Tool): ToolReply {
+  const { images, ...rest } = reply;
+  const { taken, leftOut } = checkImages(images ?? []);
+  const text = cutMiddle(reply.text, maxTextCharacters + MAX_OWN_CHARACTERS);
   return {
-    ...reply,
+    ...rest,
     summary: oneLine(reply.summary),
-    text: cutMiddle(reply.text, maxTextCharacters + MAX_OWN_CHARACTERS),
+    text: leftOut === "" ? text : `${text}\n${leftOut}`,
+    ...(taken.length > 0 && { images: taken }),
   };
 }
 

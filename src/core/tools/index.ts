@@ -1,23 +1,46 @@
 export {
+  type AnthropicImage,
   type AnthropicTool,
   type AnthropicToolResult,
-  type JsonSchema,
-  type McpTool,
-  type McpToolResult,
-  type OpenAiTool,
   toAnthropicResult,
   toAnthropicTools,
-  toMcpResult,
-  toMcpTools,
+} from "./adapters/anthropic.js";
+export {
+  type GoogleFunctionCall,
+  type GoogleTool,
+  type GoogleToolResult,
+  toGoogleResult,
+  toGoogleTools,
+} from "./adapters/google.js";
+export { type McpTool, type McpToolResult, toMcpResult, toMcpTools } from "./adapters/mcp.js";
+export {
+  type OpenAiAnswer,
+  type OpenAiImageMessage,
+  type OpenAiTool,
+  type OpenAiToolMessage,
+  toOpenAiMessages,
   toOpenAiTools,
+} from "./adapters/openai-chat.js";
+export {
+  type OpenAiResponsesResult,
+  type OpenAiResponsesTool,
+  toOpenAiResponsesResult,
+  toOpenAiResponsesTools,
+} from "./adapters/openai-responses.js";
+export {
   toVercelTools,
+  type VercelModelOutput,
   type VercelTool,
-} from "./adapters.js";
+  type VercelToolOutput,
+} from "./adapters/vercel.js";
 export type { BrowserTool, BrowserTools } from "./browser-tools.js";
 export {
+  type BuiltInToolName,
   createTools,
+  type JsonSchema,
   type ToolCallOptions,
   type ToolDescription,
+  type ToolNameOf,
   ToolSet,
   type ToolSetOptions,
 } from "./create-tools.js";
@@ -39,7 +62,13 @@ export {
 } from "./evaluation/index.js";
 export { cutMiddle, markUntrusted } from "./replies/model-text.js";
 export { formatResult } from "./replies/result-text.js";
-export { type ReplyImage, TOOL_STATUSES, type ToolReply, type ToolStatus } from "./replies/tool-reply.js";
+export {
+  type ImageType,
+  type ReplyImage,
+  TOOL_STATUSES,
+  type ToolReply,
+  type ToolStatus,
+} from "./replies/tool-reply.js";
 export { RunCodeTool } from "./run-code-tool.js";
 export {
   codeWithReflection,

@@ -8,21 +8,31 @@ import type { Tool } from "./tool.js";
 const MOST_NAMED = 20;
 
 /** The arguments of a call, or an error that names every one that is missing, strange or of the wrong type. */
-export function parseArguments(tool: Tool, given: unknown): unknown {
-  const parsed = tool.input.safeParse(given ?? {});
-  if (parsed.success) return parsed.data;
+export function parseArguments(tool: Tool, given: unknown): Record<string, unknown> {
   const names = argumentNames(tool);
-  const complaints = parsed.error.issues.flatMap((issue) => complain(issue, given, names));
+  const read = typeof given === "string" ? readJson(given) : (given ?? {});
+  const parsed = tool.input.safeParse(read);
+  if (parsed.success) return parsed.data;
+  const complaints = parsed.error.issues.flatMap((issue) => complain(issue, read, names));
   throw invalidArguments(
     `${tool.name}: ${complaints.join("; ")}`,
     `Its arguments are ${names.length === 0 ? "none" : names.join(", ")}.`,
   );
 }
 
+/** What a model wrote, which some leave empty where there are no arguments; undefined: it is no JSON. */
+function readJson(text: string): unknown {
+  if (text.trim() === "") return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The names that a tool's schema knows. */
 export function argumentNames({ input }: Tool): string[] {
-  const { shape } = input as unknown as { readonly shape?: Readonly<Record<string, unknown>> };
-  return Object.keys(shape ?? {});
+  return Object.keys(input.shape);
 }
 
 function complain(issue: z.core.$ZodIssue, given: unknown, names: readonly string[]): string[] {

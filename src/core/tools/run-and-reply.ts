@@ -5,6 +5,7 @@ import { type ToolCall, type ToolResult, toResultJson } from "../manager/index.j
 import { endText, outputText } from "./replies/result-text.js";
 import {
   createReply,
+  IMAGE_TYPES,
   type ReplyImage,
   refusalReply,
   statusOf,
@@ -50,7 +51,6 @@ async function follow(
 }
 
 const MAX_FOLLOWED_BYTES = 10 * 1024 * 1024;
-const PICTURES = ["image/png", "image/jpeg"];
 
 function replyOf(result: ToolResult): ToolReply {
   const { results = [] } = result;
@@ -137,7 +137,7 @@ function changesText({ fileChanges }: ToolResult): string {
 
 function picturesOf(results: readonly RichResult[]): ReplyImage[] {
   return results.flatMap(({ data }) => {
-    const mimeType = PICTURES.find((type) => typeof data[type] === "string");
+    const mimeType = IMAGE_TYPES.find((type) => typeof data[type] === "string");
     return mimeType === undefined ? [] : [{ mimeType, data: data[mimeType] as string }];
   });
 }

@@ -29,8 +29,8 @@ export interface ToolAnnotations {
 }
 
 /** Something an agent can do. */
-export interface Tool<Input extends z.ZodType = z.ZodType> {
-  readonly name: string;
+export interface Tool<Input extends z.ZodObject = z.ZodObject, Name extends string = string> {
+  readonly name: Name;
   readonly title: string;
   /** For a model: what it does, and what to know about it. */
   readonly description: string;
@@ -43,8 +43,10 @@ export interface Tool<Input extends z.ZodType = z.ZodType> {
 }
 
 /** Declares a tool; its arguments have the types of its schema. */
-export function defineTool<Input extends z.ZodType>(tool: Tool<Input>): Tool {
-  return tool as unknown as Tool;
+export function defineTool<Input extends z.ZodObject, const Name extends string>(
+  tool: Tool<Input, Name>,
+): Tool<z.ZodObject, Name> {
+  return tool as unknown as Tool<z.ZodObject, Name>;
 }
 
 export const READS: ToolAnnotations = {

@@ -3,20 +3,22 @@ import { SandboxError } from "../../../kit/errors.js";
 import type { SandboxFiles } from "../../../runtime/sandbox/index.js";
 import { readWindow } from "../files/text-window.js";
 import { reads, useFilesAt } from "../files/use-files.js";
-import { createReply, type ToolReply } from "../replies/tool-reply.js";
+import { imageOf, MAX_IMAGE_BYTES } from "../replies/reply-images.js";
+import { createReply, type ReplyImage, type ToolReply } from "../replies/tool-reply.js";
 import { defineTool, READS } from "../tool.js";
 
 const MAX_TEXT_BYTES = 100_000;
 const DEFAULT_LINES = 2000;
 const MAX_BASE64_BYTES = 1024 * 1024;
 
-/** `file_read`: lines of a text file, or the bytes of any other. */
+/** `file_read`: lines of a text file, a picture, or the bytes of any other. */
 export const fileRead = defineTool({
   name: "file_read",
   title: "Read a file",
   description:
     "Reads a file of the session's workspace. Text comes line by line, from `offset` on; the reply says whether the file goes " +
-    `on. At most ${DEFAULT_LINES} lines and ${MAX_TEXT_BYTES} bytes at once. For other files ask for base64, at most 75,000 bytes.`,
+    `on. At most ${DEFAULT_LINES} lines and ${MAX_TEXT_BYTES} bytes at once. PNG and JPEG are shown. For other files ask for base64, ` +
+    "at most 75,000 bytes.",
   input: z.strictObject({
     path: z.string().min(1).describe("Relative to the workspace, for example `src/main.py`."),
     offset: z.number().int().min(1).optional().describe("The first line, from 1. Default 1."),
@@ -55,6 +57,8 @@ async function readLines(
     maxBytes: MAX_TEXT_BYTES,
   });
   if (window === "binary") {
+    const image = size <= MAX_IMAGE_BYTES ? imageOf(await files.read(path)) : undefined;
+    if (image !== undefined) return imageReply(path, size, image);
     throw new SandboxError("FILE_TYPE", `${JSON.stringify(path)} is not text: it has ${size} bytes`, {
       hint:
         size > MAX_BASE64_BYTES
@@ -72,6 +76,16 @@ async function readLines(
     inside: [{ what: "The content of the file follows", text }],
     words: [`Of the file: ${found}`],
     most: MAX_TEXT_BYTES,
+  });
+}
+
+function imageReply(path: string, size: number, image: ReplyImage): ToolReply {
+  return createReply({
+    status: "success",
+    summary: `${path}: a picture of ${size} bytes`,
+    data: { path, mimeType: image.mimeType, size },
+    words: [`It is a picture of ${size} bytes (${image.mimeType}).`],
+    images: [image],
   });
 }
 

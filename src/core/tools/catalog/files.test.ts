@@ -79,6 +79,28 @@ describe("file_read", () => {
     });
   });
 
+  it("shows a picture, as long as it is one that models take", async () => {
+    const png = Buffer.from("89504e470d0a1a0a0102ff", "hex");
+    await sandbox.files.write("plot.png", png);
+    expect(await tools.call("file_read", { path: "plot.png" })).toEqual({
+      status: "success",
+      summary: "plot.png: a picture of 11 bytes",
+      data: { path: "plot.png", mimeType: "image/png", size: 11 },
+      text: "It is a picture of 11 bytes (image/png).",
+      images: [{ mimeType: "image/png", data: png.toString("base64") }],
+    });
+    expect((await tools.call("file_read", { path: "plot.png", encoding: "base64" })).images).toBeUndefined();
+    // What a name says counts for nothing.
+    await sandbox.files.write("fake.png", Buffer.from([0, 255]));
+    await sandbox.files.write(
+      "large.jpg",
+      Buffer.concat([Buffer.from("ffd8ff", "hex"), Buffer.alloc(4_000_000)]),
+    );
+    for (const path of ["fake.png", "large.jpg"]) {
+      expect(await tools.call("file_read", { path })).toMatchObject(failed("FILE_TYPE"));
+    }
+  });
+
   it("reads the beginning of a large file, and not all of it", async () => {
     await sandbox.exec(["sh", "-c", "echo first > huge.txt; yes | head -c 300000000 >> huge.txt"]);
     const { data } = await tools.call("file_read", { path: "huge.txt", limit: 1 });

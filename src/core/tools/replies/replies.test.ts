@@ -3,7 +3,7 @@ import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { oneLine } from "../../../kit/one-line.js";
 import type { SandboxManager } from "../../manager/index.js";
-import { toMcpResult } from "../adapters.js";
+import { toMcpResult } from "../adapters/mcp.js";
 import { createTools, type ToolSet } from "../create-tools.js";
 import { WorldInterface } from "../world-interface.js";
 import { cutMiddle } from "./model-text.js";

@@ -7,9 +7,13 @@ import { type InsideText, modelText } from "./model-text.js";
 export const TOOL_STATUSES = ["success", "error", "rejected", "denied"] as const;
 export type ToolStatus = (typeof TOOL_STATUSES)[number];
 
+/** The pictures that every model's API takes. */
+export const IMAGE_TYPES = ["image/png", "image/jpeg"] as const;
+export type ImageType = (typeof IMAGE_TYPES)[number];
+
 /** A picture that came of a call, for models that can see. */
 export interface ReplyImage {
-  readonly mimeType: string;
+  readonly mimeType: ImageType;
   /** base64 */
   readonly data: string;
 }
