@@ -199,6 +199,15 @@ describe("skerry run", () => {
     expect(json).toMatchObject({ status, stderr: "" });
   });
 
+  it.each([
+    [["run", "-l", "pyton", "-c", "1"], "Did you mean python? Known languages: "],
+    [["exec", "--backend", "bubblewarp", "--", "true"], "Did you mean bubblewrap? Known backends: auto, "],
+    [["exec", "ls -la"], "For a shell's command line: skerry exec -- sh -c 'ls -la'"],
+    [["exec", "echo 'a'; id"], "For a shell's command line: skerry exec -- sh -c 'echo '\\''a'\\''; id'"],
+  ])("says what was probably meant by %j", (args, hint) => {
+    expect(skerry(args).stderr).toContain(`\nhint: ${hint}`);
+  });
+
   it("refuses a configuration with a misspelt key", () => {
     const config = join(home, "bad.yaml");
     writeFileSync(config, "sandbox:\n  netwrok: {}\n");
