@@ -369,6 +369,7 @@ const ALL_WITH_HELP = [
     "audit",
     "doctor",
     "bench",
+    "version",
   ].map((name) => [name]),
   ["policy", "init"],
   ["policy", "check"],
@@ -416,6 +417,16 @@ describe("help", () => {
     expect(await skerry("--version")).toBe(0);
     expect(printed.out).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
+
+  it("has what a report of a fault needs", async () => {
+    expect(await skerry("version", "--json")).toBe(0);
+    const told = JSON.parse(printed.out);
+    expect(told).toEqual({
+      skerry: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      node: process.versions.node,
+      system: process.platform,
+      architecture: process.arch,
+    });
     printed.out = "";
     expect(await skerry("version")).toBe(0);
     expect(printed.out.split("\n")[0]).toBe(`skerry        ${told.skerry}`);
