@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
 import { type ExecutionResult, outputBytes, type PrintedOutput } from "./result.js";
 
@@ -59,6 +60,7 @@ export class Execution<
   /** The bytes of output in the queue. */
   #queued = 0;
   #discards = false;
+  #controls: CommandControls | undefined;
   readonly #abort = new AbortController();
   #wake: (() => void) | undefined;
   #ended = false;
@@ -96,6 +98,13 @@ export class Execution<
   async bytes(): Promise<{ readonly stdout: Buffer; readonly stderr: Buffer }> {
     const result = await this.#result;
     return { stdout: outputBytes(result, "stdout"), stderr: outputBytes(result, "stderr") };
+  }
+
+  /** Ctrl-C: SIGINT to its process group. False: it does not run yet, or is over. */
+  interrupt(): boolean {
+    if (this.#controls === undefined || this.#ended) return false;
+    this.#controls.signal(constants.signals.SIGINT);
+    return true;
   }
 
   get streams(): boolean {
@@ -145,7 +154,8 @@ export class Execution<
     }
   }
 
-  started(pid: number): void {
+  started(pid: number, controls: CommandControls): void {
+    this.#controls = controls;
     this.#push({ type: "started", pid });
   }
 
