@@ -293,6 +293,15 @@ describe("skerry doctor", () => {
     });
     expect(status).toBe(0);
   });
+
+  it("begins with the verdict, and keeps the details for -v", () => {
+    const { stdout } = skerry(["doctor"]);
+    expect(stdout).toMatch(/^Ready: bubblewrap\. \d+ suggestions?\.\n/);
+    expect(stdout).not.toContain("Backends");
+    const verbose = skerry(["doctor", "-v"]).stdout;
+    expect(verbose.split("\n")[0]).toBe(stdout.split("\n")[0]);
+    expect(verbose).toMatch(/\nBackends\n.*bubblewrap/);
+  });
 });
 
 describe("the launcher", () => {
