@@ -1,6 +1,7 @@
 import { realpathSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { suggestWord } from "../src/kit/closest-word.js";
 import { BenchContext } from "./bench-context.js";
 import type { Benchmark } from "./benchmark.js";
 import { ENTRIES } from "./entries/index.js";
@@ -64,10 +65,9 @@ function parse(argv: string[]): Options | { readonly problem: string } {
     });
     const unknown = positionals.find((name) => !ENTRIES.some((entry) => entry.name === name));
     if (unknown !== undefined) {
-      const known = ENTRIES.map(({ name }) => name).join(", ");
-      return {
-        problem: `there is no benchmark named ${JSON.stringify(unknown)}\nhint: Known benchmarks: ${known}.`,
-      };
+      const names = ENTRIES.map(({ name }) => name);
+      const hint = suggestWord(unknown, names, "Known benchmarks");
+      return { problem: `there is no benchmark named ${JSON.stringify(unknown)}\nhint: ${hint}` };
     }
     const entries = ENTRIES.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
     return { entries, ...values };

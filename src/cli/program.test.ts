@@ -312,15 +312,31 @@ describe("what goes wrong", () => {
     ],
     [
       ["run", "a.py", "--security-mode", "paranoid"],
-      "skerry: option '--security-mode <mode>' argument 'paranoid' is invalid. Allowed choices are permissive, strict.\n" +
-        "hint: Run: skerry run --help\n",
+      'skerry: --security-mode: "paranoid" is none of permissive, strict\nhint: Write one of them.\n',
     ],
     // Saying yes to everything has one name, which says what it is.
     [
       ["run", "a.py", "--confirm", "approve"],
-      "skerry: option '--confirm <who>' argument 'approve' is invalid. Allowed choices are ask, reject.\n" +
-        "hint: Run: skerry run --help\n",
+      'skerry: --confirm: "approve" is none of ask, reject\nhint: Write one of them.\n',
     ],
+    [
+      ["risk", "assess", "a.py", "--fail-on", "hihg"],
+      'skerry: --fail-on: "hihg" is none of low, medium, high, critical\nhint: Did you mean high?\n',
+    ],
+    [
+      ["image", "build", "--with", "data", "tols"],
+      'skerry: --with: "tols" is none of data, tools\nhint: Did you mean tools?\n',
+    ],
+    [["audit", "tial"], "skerry: unknown command 'tial'\nhint: Did you mean tail?\n"],
+    // A group that lists by default is no reason to take a misspelt command for a name.
+    [["sessions", "sl"], "skerry: unknown command 'sl'\nhint: Did you mean ls?\n"],
+    [["sessions", "bogus"], "skerry: unknown command 'bogus'\nhint: Run: skerry sessions --help\n"],
+    [["help", "rnu"], "skerry: unknown command 'rnu'\nhint: Did you mean run?\n"],
+    [["help", "audit", "tial"], "skerry: unknown command 'tial'\nhint: Did you mean tail?\n"],
+    ...["-it", "-i", "-t", "--interactive", "--tty"].map((option): [string[], string] => [
+      ["exec", option, "bash"],
+      `skerry: unknown option '${option}'\nhint: A terminal is opened by: skerry shell, or skerry shell -- COMMAND\n`,
+    ]),
   ])("is a usage error for %j", async (argv, message) => {
     expect(await skerry(...argv)).toBe(64);
     expect(printed).toEqual({ out: "", err: message });
@@ -341,9 +357,20 @@ describe("what goes wrong", () => {
 
 const ALL_WITH_HELP = [
   [],
-  ...["run", "exec", "shell", "test", "files", "sessions", "policy", "risk", "audit", "doctor", "bench"].map(
-    (name) => [name],
-  ),
+  ...[
+    "run",
+    "exec",
+    "shell",
+    "test",
+    "files",
+    "sessions",
+    "policy",
+    "risk",
+    "audit",
+    "doctor",
+    "bench",
+    "version",
+  ].map((name) => [name]),
   ["policy", "init"],
   ["policy", "check"],
   ["policy", "explain"],
@@ -366,8 +393,42 @@ describe("help", () => {
     expect(printed.err).toContain(`Usage: ${["skerry", ...words].join(" ")}`);
   });
 
+  it("has the options of a command in groups, those of every command last", async () => {
+    expect(await skerry("run", "--help")).toBe(0);
+    expect(printed.out.match(/^[A-Z].*:$/gm)).toEqual([
+      "Arguments:",
+      "Options:",
+      "Sandbox:",
+      "Network:",
+      "Policy and record:",
+      "Options of every command:",
+      "Examples:",
+    ]);
+    const everywhere = printed.out.slice(printed.out.indexOf("Options of every command:"));
+    expect(everywhere.match(/^ {2}-\S+( --\S+)?/gm)).toEqual(["  --config", "  --no-color", "  -h, --help"]);
+  });
+
+  it("of a topic is that of the command", async () => {
+    expect(await skerry("help", "audit", "tail")).toBe(0);
+    expect(printed.out).toContain("Usage: skerry audit tail");
+  });
+
   it("has the package's version", async () => {
     expect(await skerry("--version")).toBe(0);
     expect(printed.out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it("has what a report of a fault needs", async () => {
+    expect(await skerry("version", "--json")).toBe(0);
+    const told = JSON.parse(printed.out);
+    expect(told).toEqual({
+      skerry: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      node: process.versions.node,
+      system: process.platform,
+      architecture: process.arch,
+    });
+    printed.out = "";
+    expect(await skerry("version")).toBe(0);
+    expect(printed.out.split("\n")[0]).toBe(`skerry        ${told.skerry}`);
   });
 });

@@ -1,8 +1,16 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
+import { closestWord } from "../kit/closest-word.js";
 import { SandboxError } from "../kit/errors.js";
 import { packageVersion } from "../kit/package-root.js";
 import { COMMANDS } from "./commands/index.js";
-import { addExamples, addGlobalOptions, OUTCOME, type Outcome } from "./definition/index.js";
+import {
+  addExamples,
+  addGlobalOptions,
+  EVERYWHERE,
+  inHelpOrder,
+  OUTCOME,
+  type Outcome,
+} from "./definition/index.js";
 import { reportError, stdout } from "./output/index.js";
 
 const EXAMPLES = `
@@ -20,7 +28,8 @@ export function createProgram(): Command {
   const program = new Command("skerry")
     .description("Runs an agent's code where it can do no harm, and tells you what it did.")
     .version(packageVersion(), "-V, --version", "print the version")
-    .helpOption("-h, --help", "print this help")
+    .addHelpOption(new Option("-h, --help", "print this help").helpGroup(EVERYWHERE))
+    .configureHelp(inHelpOrder)
     .helpCommand("help [command]", "print the help of a command")
     .enablePositionalOptions()
     .exitOverride()
@@ -38,7 +47,7 @@ export async function runProgram(program: Command, argv: readonly string[]): Pro
   const outcome: Outcome = { status: 0, json: wantsJson(argv) };
   program.setOptionValue(OUTCOME, outcome);
   try {
-    await program.parseAsync([...argv], { from: "user" });
+    await program.parseAsync(expandHelp(program, argv), { from: "user" });
     return outcome.status;
   } catch (error) {
     if (!(error instanceof CommanderError)) return reportError(error, outcome.json);
@@ -48,27 +57,60 @@ export async function runProgram(program: Command, argv: readonly string[]): Pro
   }
 }
 
+/** Makes `help audit tail` the same as `audit tail --help`: commander itself reads one word of it, and takes any. */
+function expandHelp(program: Command, argv: readonly string[]): string[] {
+  const [first, ...topic] = argv;
+  if (first !== "help" || topic.length === 0) return [...argv];
+  const { names, command, rest } = commandOf(program, topic);
+  const [word] = rest;
+  if (word !== undefined && command.commands.length > 0) throw unknownCommand(command, names, word);
+  return [...names, "--help"];
+}
+
 function usageError(error: CommanderError, program: Command, argv: readonly string[]): SandboxError {
+  const { names, command, rest } = commandOf(program, argv);
+  const [word] = rest.filter((each) => !each.startsWith("-"));
+  // The command that a group has by default takes what comes behind the group for its arguments.
+  if (error.code === "commander.excessArguments" && command.commands.length > 0 && word !== undefined)
+    return unknownCommand(command, names, word);
   const [first, ...more] = error.message.replace(/^error: /, "").split("\n");
   const suggestion = more
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "");
-  const help = `Run: ${["skerry", ...commandNames(program, argv)].join(" ")} --help`;
-  return new SandboxError("INVALID_ARGUMENT", first!, { hint: suggestion === "" ? help : suggestion });
+  const hint = DOCKER_TERMINAL.test(first!) ? TERMINAL_HINT : suggestion === "" ? helpOf(names) : suggestion;
+  return new SandboxError("INVALID_ARGUMENT", first!, { hint });
 }
 
-/** The command that the words name, as far as they do. */
-function commandNames(program: Command, argv: readonly string[]): string[] {
+/** What opens a terminal with `docker exec`. */
+const DOCKER_TERMINAL = /^unknown option '(?:-it?|-ti?|--interactive|--tty)'$/;
+const TERMINAL_HINT = "A terminal is opened by: skerry shell, or skerry shell -- COMMAND";
+
+function unknownCommand(group: Command, names: readonly string[], word: string): SandboxError {
+  const meant = closestWord(
+    word,
+    group.commands.map((command) => command.name()),
+  );
+  return new SandboxError("INVALID_ARGUMENT", `unknown command '${word}'`, {
+    hint: meant === undefined ? helpOf(names) : `Did you mean ${meant}?`,
+  });
+}
+
+function helpOf(names: readonly string[]): string {
+  return `Run: ${["skerry", ...names].join(" ")} --help`;
+}
+
+/** The command that the words name, as far as they do, and what is said behind it. */
+function commandOf(program: Command, argv: readonly string[]) {
   const names: string[] = [];
-  let current = program;
-  for (const word of argv) {
-    const next = current.commands.find((command) => command.name() === word);
+  let [command, end] = [program, 0];
+  for (const [index, word] of argv.entries()) {
+    const next = command.commands.find((each) => each.name() === word);
     if (next === undefined) continue;
     names.push(word);
-    current = next;
+    [command, end] = [next, index + 1];
   }
-  return names;
+  return { names, command, rest: argv.slice(end) };
 }
 
 /** Also for a command line that is too broken to be parsed. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { closestWord, editDistance } from "./closest-word.js";
+import { closestWord, editDistance, suggestWord } from "./closest-word.js";
 
 it.each([
   ["netwrok", "network"],
@@ -14,6 +14,13 @@ it.each([
 it("suggests nothing for a word unlike all others", () => {
   expect(closestWord("zebra", ["backend", "network"])).toBeUndefined();
   expect(closestWord("x", ["y", "z"])).toBeUndefined();
+});
+
+it("names the one that was probably meant before all that there are", () => {
+  expect(suggestWord("pyton", ["python", "bash"], "Languages")).toBe(
+    "Did you mean python? Languages: python, bash.",
+  );
+  expect(suggestWord("cobol", ["python", "bash"])).toBe("Known: python, bash.");
 });
 
 it("measures a distance: zero only for equal words, the same both ways", () => {

@@ -14,6 +14,12 @@ export function closestWord(word: string, candidates: Iterable<string>): string 
   return best;
 }
 
+/** A hint for a word that is not known: the one that was probably meant, and all that there are. */
+export function suggestWord(word: string, known: readonly string[], title = "Known"): string {
+  const meant = closestWord(word, known);
+  return `${meant === undefined ? "" : `Did you mean ${meant}? `}${title}: ${known.join(", ")}.`;
+}
+
 /** The form in which `ALLOWED_DOMAINS`, `allowed-domains` and `allowedDomains` are one word. */
 export function foldWord(word: string): string {
   return word.toLowerCase().replaceAll(/[_-]/g, "");

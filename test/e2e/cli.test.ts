@@ -176,6 +176,46 @@ describe("skerry run", () => {
     expect(status).toBe(expected);
   });
 
+  it.each([
+    [
+      "python",
+      "import sys, time\ntry:\n  print('on', flush=True)\n  time.sleep(1000)\nexcept KeyboardInterrupt:\n  print('bye')\n  sys.exit(3)",
+    ],
+    [
+      "javascript",
+      "process.on('SIGINT', () => { console.log('bye'); process.exit(3) }); setInterval(() => {}, 1e6); console.log('on')",
+    ],
+    ["bash", "trap 'echo bye; exit 3' INT; echo on; sleep 1000"],
+  ])("passes a Ctrl-C on to a program of %s, which ends by itself", async (language, code) => {
+    const child = await startAndWait(["run", "-l", language, "-c", code]);
+    let printed = "";
+    child.stdout!.on("data", (chunk) => {
+      printed += chunk;
+    });
+    child.kill("SIGINT");
+    const [status] = await once(child, "close");
+    expect({ status, printed }).toEqual({ status: 3, printed: "bye\n" });
+  });
+
+  it("gives a program that takes no notice of a Ctrl-C two seconds", async () => {
+    const child = await startAndWait(["exec", "--", "sh", "-c", "trap '' INT; echo on; sleep 1000"]);
+    const signalledAt = performance.now();
+    child.kill("SIGINT");
+    const [status] = await once(child, "exit");
+    expect(status).toBe(130);
+    expect(performance.now() - signalledAt).toBeGreaterThan(1900);
+  });
+
+  it("ends with the second Ctrl-C what took no notice of the first", async () => {
+    const script = "trap 'echo got' INT; echo on; while :; do sleep 0.1; done";
+    const child = await startAndWait(["exec", "--", "bash", "-c", script]);
+    const heard = once(child.stdout!, "data");
+    child.kill("SIGINT");
+    expect(String(await heard)).toBe("got\n");
+    child.kill("SIGINT");
+    expect(await once(child, "exit")).toEqual([130, null]);
+  });
+
   it("cancels on a Ctrl-C, which reaches everything in the terminal's group", async () => {
     const child = await startAndWait(["exec", "--", "sh", "-c", "echo on; sleep 1000"], { detached: true });
     process.kill(-child.pid!, "SIGINT");
@@ -197,6 +237,15 @@ describe("skerry run", () => {
       error: expect.objectContaining({ message: expect.any(String) }),
     });
     expect(json).toMatchObject({ status, stderr: "" });
+  });
+
+  it.each([
+    [["run", "-l", "pyton", "-c", "1"], "Did you mean python? Known languages: "],
+    [["exec", "--backend", "bubblewarp", "--", "true"], "Did you mean bubblewrap? Known backends: auto, "],
+    [["exec", "ls -la"], "For a shell's command line: skerry exec -- sh -c 'ls -la'"],
+    [["exec", "echo 'a'; id"], "For a shell's command line: skerry exec -- sh -c 'echo '\\''a'\\''; id'"],
+  ])("says what was probably meant by %j", (args, hint) => {
+    expect(skerry(args).stderr).toContain(`\nhint: ${hint}`);
   });
 
   it("refuses a configuration with a misspelt key", () => {
@@ -243,6 +292,15 @@ describe("skerry doctor", () => {
       languages: expect.any(Array),
     });
     expect(status).toBe(0);
+  });
+
+  it("begins with the verdict, and keeps the details for -v", () => {
+    const { stdout } = skerry(["doctor"]);
+    expect(stdout).toMatch(/^Ready: bubblewrap\. \d+ suggestions?\.\n/);
+    expect(stdout).not.toContain("Backends");
+    const verbose = skerry(["doctor", "-v"]).stdout;
+    expect(verbose.split("\n")[0]).toBe(stdout.split("\n")[0]);
+    expect(verbose).toMatch(/\nBackends\n.*bubblewrap/);
   });
 });
 

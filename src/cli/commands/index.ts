@@ -21,6 +21,7 @@ import { defineShell } from "./shell/index.js";
 import { defineSnapshots } from "./snapshots/index.js";
 import { defineStatus } from "./status/index.js";
 import { defineTest } from "./test/index.js";
+import { defineVersion } from "./version/index.js";
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly ((program: Command) => void)[] = [
@@ -46,4 +47,5 @@ export const COMMANDS: readonly ((program: Command) => void)[] = [
   defineApprovals,
   defineDoctor,
   defineBench,
+  defineVersion,
 ];

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Command, Help } from "commander";
 
 /** What a command does; resolves to its exit status. */
 export type Action = (command: Command) => Promise<number>;
@@ -11,11 +11,32 @@ export interface Outcome {
 }
 export const OUTCOME = "outcome";
 
+/** The heading of what every command has; it is the last one of a help. */
+export const EVERYWHERE = "Options of every command:";
+
+/** Adds options below a heading of their own in the help. */
+export function inGroup(command: Command, heading: string, add: (command: Command) => unknown): Command {
+  add(command.optionsGroup(heading));
+  return command.optionsGroup("");
+}
+
+/** Has a command's own options first, and last those that every command has. */
+export const inHelpOrder: Pick<Help, "groupItems"> = {
+  groupItems(_, visible, getGroup) {
+    const groups = new Map<string, typeof visible>();
+    for (const item of visible) groups.set(getGroup(item), [...(groups.get(getGroup(item)) ?? []), item]);
+    const rank = (heading: string) => (heading === "Options:" ? 0 : heading === EVERYWHERE ? 2 : 1);
+    return new Map([...groups].sort(([one], [other]) => rank(one) - rank(other)));
+  },
+};
+
 /** The options that every command has. */
 export function addGlobalOptions(command: Command): Command {
-  return command
-    .option("--config <file>", "configuration instead of ~/.skerry/config.json or .yaml")
-    .option("--no-color", "no colours; NO_COLOR does the same");
+  return inGroup(command, EVERYWHERE, (each) =>
+    each
+      .option("--config <file>", "configuration instead of ~/.skerry/config.json or .yaml")
+      .option("--no-color", "no colours; NO_COLOR does the same"),
+  );
 }
 
 /** A command that does something: has the global options, and its status becomes ours. */

@@ -13,11 +13,15 @@ export {
   parseTimeoutMs,
   type Transfer,
 } from "./arguments.js";
+export { createChoice, createNamed } from "./choices.js";
 export {
   type Action,
   addCommand,
   addExamples,
   addGlobalOptions,
+  EVERYWHERE,
+  inGroup,
+  inHelpOrder,
   OUTCOME,
   type Outcome,
   setAction,
@@ -31,7 +35,10 @@ export type {
   ShellOptions,
 } from "./options.js";
 export {
+  addBackendOption,
+  addCellOptions,
   addGuardOptions,
+  addLanguageOption,
   addLimitOptions,
   addNetworkOptions,
   addRunOptions,

@@ -53,6 +53,7 @@ async function runAndShow(
     ...(input.length > 0 && { files: await inputsOf(input) }),
     ...outputs,
   });
+  interrupt.passTo(() => execution.interrupt());
   const result = json ? await execution : await show(execution, interrupt.signal);
   const fetched = await reportOutputs(output, result);
   if (json) await stdout.write(`${jsonText(result)}\n`);

@@ -1,3 +1,4 @@
+import { suggestWord } from "../../kit/closest-word.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { EgressRules } from "../../runtime/egress/index.js";
 import { Secret, type SecretOptions } from "../../runtime/egress/index.js";
@@ -76,6 +77,6 @@ export function checkEgressOption(egress: EgressRules | undefined): EgressRules 
 export function checkOneOf(what: string, value: string | undefined, known: readonly string[]): void {
   if (value === undefined || known.includes(value)) return;
   throw new SandboxError("INVALID_ARGUMENT", `There is no ${what} named ${JSON.stringify(value)}`, {
-    hint: `Known: ${known.join(", ")}.`,
+    hint: suggestWord(value, known),
   });
 }

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { suggestWord } from "../../kit/closest-word.js";
 import { SandboxError } from "../../kit/errors.js";
 import type { BackendContext, BackendFactory, SandboxBackend } from "./backend.js";
 import { BUBBLEWRAP } from "./bubblewrap/index.js";
@@ -142,6 +143,6 @@ export function checkBackendName(name: string): void {
 
 function unknownBackend(name: string): SandboxError {
   return new SandboxError("BACKEND_UNKNOWN", `There is no backend named ${JSON.stringify(name)}`, {
-    hint: `Known backends: auto, ${listBackends().join(", ")}.`,
+    hint: suggestWord(name, ["auto", ...listBackends()], "Known backends"),
   });
 }

@@ -35,9 +35,6 @@ async function show(approvals: readonly ShownApproval[], { color }: ApprovalsOpt
 
 /** `skerry approvals approve`. */
 export async function approve([id]: readonly string[], options: ApprovalsOptions): Promise<number> {
-  if (options.scope !== "once" && options.scope !== "session") {
-    throw new SandboxError("INVALID_ARGUMENT", "--scope is once or session");
-  }
   return decide(id!, { decision: "approve", scope: options.scope }, options);
 }
 

@@ -1,10 +1,12 @@
 import type { Command } from "commander";
-import { type Action, addCommand, addExamples, setAction } from "../../definition/index.js";
+import { type Action, addCommand, addExamples, createChoice, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry approvals ls
   skerry approvals approve 01234567-89ab-cdef-0123-456789abcdef
   skerry approvals reject 01234567-89ab-cdef-0123-456789abcdef --reason "not on a Friday"`;
+
+const SCOPES = ["once", "session"] as const;
 
 /** `approvals …`. */
 export function defineApprovals(program: Command): void {
@@ -24,10 +26,12 @@ export function defineApprovals(program: Command): void {
   add("ls", "list them, the oldest first", async (command) => (await load()).list(command.opts()));
   add("approve", "let it run", async (command) => (await load()).approve(command.args, command.opts()))
     .argument("<id>")
-    .option(
-      "--scope <once|session>",
-      "for this once, or for the session: also when the same is asked in it again",
-      "once",
+    .addOption(
+      createChoice(
+        "--scope <scope>",
+        "for this once, or for the session: also when the same is asked in it again",
+        SCOPES,
+      ).default("once"),
     );
   add("reject", "do not let it run", async (command) => (await load()).reject(command.args, command.opts()))
     .argument("<id>")

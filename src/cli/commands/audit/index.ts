@@ -1,6 +1,13 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { AUDIT_RESULTS } from "../../../guard/audit/index.js";
-import { addCommand, addExamples, parseChainPoint, parseCount, setAction } from "../../definition/index.js";
+import {
+  addCommand,
+  addExamples,
+  createChoice,
+  parseChainPoint,
+  parseCount,
+  setAction,
+} from "../../definition/index.js";
 import { parseMoment } from "../../output/index.js";
 
 const EXAMPLES = {
@@ -53,7 +60,7 @@ export function defineAudit(program: Command): void {
     .option("--agent <id>", "of this agent")
     .option("--org <id>", "of this organisation")
     .option("--tool <name>", "of this tool: code_run, shell_exec")
-    .addOption(new Option("--result <result>", "that ended so").choices(AUDIT_RESULTS))
+    .addOption(createChoice("--result <result>", "that ended so", AUDIT_RESULTS))
     .option("--since <time>", "not before: 1h, or 2026-02-07T12:00 (local time)", (value) =>
       parseMoment("--since", value),
     )

@@ -8,6 +8,7 @@ import { REGISTER_RUNSC } from "../../../runtime/backends/index.js";
 import type { GlobalOptions } from "../../definition/index.js";
 import { readConfig } from "../../open/index.js";
 import { formatTable, jsonText, paintFor, reportError, stderr, stdout } from "../../output/index.js";
+import { describeVerdict, verdictOf } from "./verdict.js";
 
 /** The exit status when this host cannot run code in isolation. */
 const UNAVAILABLE = 69;
@@ -15,6 +16,7 @@ const UNAVAILABLE = 69;
 export interface DoctorOptions extends GlobalOptions {
   readonly json?: boolean;
   readonly fix?: boolean;
+  readonly verbose?: boolean;
 }
 
 /** `skerry doctor`: what this host can enforce; with --fix also gets what is missing. */
@@ -25,27 +27,22 @@ export async function doctor(options: DoctorOptions): Promise<number> {
     await applyFixes(diagnosis.fixes, config);
     diagnosis = await diagnose(config);
   }
-  await stdout.write(
-    options.json
-      ? `${jsonText(diagnosis)}\n`
-      : describeDiagnosis(
-          diagnosis,
-          paintFor(stdout, options.color),
-          stdout.isTerminal && isUtf8(process.env),
-        ),
-  );
+  const paint = paintFor(stdout, options.color);
+  if (options.json) await stdout.write(`${jsonText(diagnosis)}\n`);
+  else if (!options.verbose) await stdout.write(describeVerdict(diagnosis, paint));
+  else await stdout.write(describeDiagnosis(diagnosis, paint, stdout.isTerminal && isUtf8(process.env)));
   return diagnosis.ok ? 0 : UNAVAILABLE;
 }
 
-/** The diagnosis for a person. */
+/** All of the diagnosis for a person. */
 export function describeDiagnosis(diagnosis: Diagnosis, paint: Paint, marks: boolean): string {
   const yes = paint("green", marks ? "✓" : "yes");
   const no = paint("red", marks ? "✗" : "no");
   const mark = (good: boolean) => (good ? yes : no);
   const title = (text: string) => `\n${paint("bold", text)}\n`;
-  const parts: string[] = [];
+  const parts = [`${verdictOf(diagnosis, paint)}\n`];
 
-  parts.push(title("Host").slice(1));
+  parts.push(title("Host"));
   parts.push(
     formatTable(
       Object.entries(diagnosis.host).map(([name, value]) => [`  ${name}`, escapeUnsafe(plain(value))]),
@@ -89,10 +86,6 @@ export function describeDiagnosis(diagnosis: Diagnosis, paint: Paint, marks: boo
     for (const { what, command } of others)
       parts.push(`  ${escapeUnsafe(command)}   # ${escapeUnsafe(what)}\n`);
   }
-  const verdict = diagnosis.ok
-    ? "This host can run code in isolation."
-    : "This host cannot run code in isolation yet.";
-  parts.push(`\n${paint(diagnosis.ok ? "green" : "red", verdict)}\n`);
   return parts.join("");
 }
 

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { addCommand, addRunOptions, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
+  skerry exec -- ls -la
   skerry exec -- sh -c 'ls -la; id'
   skerry exec --session work -- make test
   skerry exec --policy policy.yaml --role code_assistant -- ls -la

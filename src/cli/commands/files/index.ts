@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Action, addCommand, setAction } from "../../definition/index.js";
+import { type Action, addBackendOption, addCommand, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry files ls --session work
@@ -13,9 +13,7 @@ export function defineFiles(program: Command): void {
   const group = addCommand(program, "files", "a session's files", EXAMPLES);
   const load = () => import("./files.js");
   const add = (command: Command, action: Action) =>
-    setAction(command, action)
-      .requiredOption("-s, --session <name>", "whose files")
-      .option("--backend <name>", "what isolates; default: the best this host has");
+    addBackendOption(setAction(command, action).requiredOption("-s, --session <name>", "whose files"));
   add(
     group
       .command("ls")

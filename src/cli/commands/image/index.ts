@@ -1,6 +1,6 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { DEFAULT_TAG, IMAGE_ORIGINS, PACKAGE_SETS } from "../../../runtime/backends/index.js";
-import { addCommand, setAction } from "../../definition/index.js";
+import { addCommand, createChoice, setAction } from "../../definition/index.js";
 
 const EXAMPLES = {
   image: `
@@ -23,16 +23,18 @@ export function defineImage(program: Command): void {
   const build = addCommand(group, "build", "build it in the Docker daemon", EXAMPLES.build)
     .option("--tag <name>", `what to call it; default: ${DEFAULT_TAG}`)
     .addOption(
-      new Option(
+      createChoice(
         "--with <set...>",
         "more packages; data: numpy, pandas, matplotlib, …; tools: gcc, git, pip, npm, …",
-      ).choices(PACKAGE_SETS),
+        PACKAGE_SETS,
+      ),
     )
     .addOption(
-      new Option(
+      createChoice(
         "--from <origin>",
         "a registry's base image, or Debian's packages; default: the first that works",
-      ).choices(["auto", ...IMAGE_ORIGINS]),
+        ["auto", ...IMAGE_ORIGINS],
+      ),
     )
     .option("--network <name>", "network of the build's containers, such as host; default: the daemon's")
     .option("--json", "print one JSON object");

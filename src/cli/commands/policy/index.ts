@@ -1,6 +1,13 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { SECURITY_MODES } from "../../../core/manager/index.js";
-import { addCommand, parseAll, setAction } from "../../definition/index.js";
+import {
+  addBackendOption,
+  addCommand,
+  addLanguageOption,
+  createChoice,
+  parseAll,
+  setAction,
+} from "../../definition/index.js";
 
 const EXAMPLES = {
   policy: `
@@ -42,7 +49,6 @@ export function definePolicy(program: Command): void {
     .option("--json", "print a JSON array");
   setAction(check, async (command) => (await load()).check(command.args, command.opts()));
 
-  const mode = new Option("--security-mode <mode>", "how much isolation code needs; default: strict");
   const explain = addCommand(
     group,
     "explain",
@@ -53,13 +59,19 @@ export function definePolicy(program: Command): void {
     .option("--policy <file>", "default: the configuration's")
     .option("--role <name>", "a role of the policy; default: the configuration's")
     .option("--tool <name>", "default: code_run for a program, shell_exec for a command")
-    .option("--command <text>", "a shell's command line")
-    .option("-l, --language <name>", "of the program; default: from the file's name")
+    .option("--command <text>", "a shell's command line");
+  addLanguageOption(explain)
     .option("-c, --code <text>", "the program itself instead of a file")
     .option<string[]>("--path <path>", "a file that the call would touch; repeatable", parseAll)
-    .addOption(mode.choices(SECURITY_MODES))
-    .option("--backend <name>", "where it would run; default: the configuration's")
+    .addOption(
+      createChoice(
+        "--security-mode <mode>",
+        "how much isolation code needs; default: strict",
+        SECURITY_MODES,
+      ),
+    )
     .option("--json", "print one JSON object");
+  addBackendOption(explain, "where it would run; default: the configuration's");
   setAction(explain, async (command) =>
     (await import("./explain.js")).explainCall(command.args, command.opts()),
   );

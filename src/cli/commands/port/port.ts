@@ -77,6 +77,7 @@ async function serve(
     cwd: options.cwd,
     timeoutMs: options.timeout ?? MAX_TIMEOUT_MS,
   });
+  interrupt.passTo(() => execution.interrupt());
   const result = await show(execution, interrupt.signal);
   await showEnd(result);
   return interrupt.status ?? exitStatusOf(result);

@@ -1,7 +1,6 @@
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { RISK_LEVELS } from "../../../guard/analysis/index.js";
-import { languageNames } from "../../../runtime/sandbox/index.js";
-import { addCommand, setAction } from "../../definition/index.js";
+import { addCommand, addLanguageOption, createChoice, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry risk assess prog.py
@@ -12,12 +11,21 @@ const EXAMPLES = `
 /** `risk …`. */
 export function defineRisk(program: Command): void {
   const group = addCommand(program, "risk", "what code would access, without running it", EXAMPLES);
-  const failOn = new Option("--fail-on <level>", "end with status 1 when the level is this or worse");
-  const assess = addCommand(group, "assess", "the level of a program, and what was found in it", EXAMPLES)
-    .argument("[file]", "the program; - reads it from standard input")
-    .option("-l, --language <name>", `${languageNames.join(", ")}; default: from the file's name`)
+  const assess = addCommand(
+    group,
+    "assess",
+    "the level of a program, and what was found in it",
+    EXAMPLES,
+  ).argument("[file]", "the program; - reads it from standard input");
+  addLanguageOption(assess)
     .option("-c, --code <text>", "the program itself instead of a file")
-    .addOption(failOn.choices(RISK_LEVELS.slice(1)))
+    .addOption(
+      createChoice(
+        "--fail-on <level>",
+        "end with status 1 when the level is this or worse",
+        RISK_LEVELS.slice(1),
+      ),
+    )
     .option("--json", "print one JSON object");
   setAction(assess, async (command) =>
     (await import("./risk.js")).assessProgram(command.args, command.opts()),

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { languageNames } from "../../../runtime/sandbox/index.js";
-import { addCommand, addRunOptions, setAction } from "../../definition/index.js";
+import { addCommand, addLanguageOption, addRunOptions, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry run hello.py
@@ -15,9 +14,8 @@ const EXAMPLES = `
 export function defineRun(program: Command): void {
   const run = addCommand(program, "run", "run a program in a sandbox", EXAMPLES)
     .argument("[file]", "the program; - reads it from standard input")
-    .argument("[args...]", "the program's own arguments, after --")
-    .option("-l, --language <name>", `${languageNames.join(", ")}; default: from the file's name`)
-    .option("-c, --code <text>", "the program itself instead of a file");
+    .argument("[args...]", "the program's own arguments, after --");
+  addLanguageOption(run).option("-c, --code <text>", "the program itself instead of a file");
   setAction(run, async (command) => (await import("./run.js")).run(command.args, command.opts()));
   addRunOptions(run);
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { addCommand, setAction } from "../../definition/index.js";
+import { addBackendOption, addCommand, setAction } from "../../definition/index.js";
 
 const EXAMPLES = `
   skerry serve
@@ -17,7 +17,7 @@ export function defineServe(program: Command): void {
     .option("--host <address>", "the address to listen on; default: server.host")
     .option("--port <number>", "the port; 0: one that is free; default: server.port")
     .option("--policy <file>", "what agents may do; default: the configuration's, or everything")
-    .option("--backend <name>", "what isolates; default: the best this host has")
     .option("--json", "print the address and a first key as one JSON object when it listens");
+  addBackendOption(serve);
   setAction(serve, async (command) => (await import("./serve.js")).serve(command.opts()));
 }

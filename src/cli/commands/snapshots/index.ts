@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type Action, addCommand, addExamples, setAction } from "../../definition/index.js";
+import { type Action, addBackendOption, addCommand, addExamples, setAction } from "../../definition/index.js";
 
 const EXAMPLES = {
   snapshots: `
@@ -37,16 +37,13 @@ export function defineSnapshots(program: Command): void {
       .option("--json", "print JSON");
     return addExamples(command, EXAMPLES[name]);
   };
-  const withBackend = (command: Command) =>
-    command.option("--backend <name>", "what isolates; default: the best this host has");
-
-  withBackend(
+  addBackendOption(
     add("create", "keep the session's files as they are now", async (command) =>
       (await load()).create(command.opts()),
     ),
   ).option("--name <text>", "what to call it");
   add("ls", "list them, the newest first", async (command) => (await load()).list(command.opts()));
-  withBackend(
+  addBackendOption(
     add("restore", "make the session's files what they were", async (command) =>
       (await load()).restore(command.args, command.opts()),
     ),
@@ -64,7 +61,7 @@ export function defineSnapshots(program: Command): void {
   )
     .argument("<file>", "not compressed; - reads standard input")
     .option("--name <text>", "what to call it");
-  withBackend(
+  addBackendOption(
     add("fork", "make a new session with the files of now, or of a snapshot", async (command) =>
       (await load()).fork(command.args, command.opts()),
     ),

@@ -65,6 +65,6 @@ function assertNetwork({ decision }: CallPlan, { network }: Capabilities, backen
 
 function unenforceable(message: string): SandboxError {
   return new SandboxError("POLICY_UNENFORCEABLE", message, {
-    hint: "Choose a backend that can enforce it (skerry doctor lists what each can), or change network_access in the policy.",
+    hint: "Choose a backend that can enforce it (skerry doctor -v lists what each can), or change network_access in the policy.",
   });
 }

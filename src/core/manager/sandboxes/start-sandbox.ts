@@ -248,7 +248,7 @@ export class SandboxStarter {
     const isAsked = isOpen || hasSecrets || (denies && network !== "none");
     if (!isAsked || network === "per-host") return;
     throw new SandboxError("UNSUPPORTED", `The backend ${backend} cannot tell one host from another`, {
-      hint: "Choose a backend that can (skerry doctor lists them), or leave out the network's rules and secrets.",
+      hint: "Choose a backend that can (skerry doctor -v lists them), or leave out the network's rules and secrets.",
     });
   }
 }

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
+import { constants } from "node:os";
 import { StringDecoder } from "node:string_decoder";
-import type { ExecutionEvent, ExecutionSink } from "./execution-sink.js";
+import type { CommandControls, ExecutionEvent, ExecutionSink } from "./execution-sink.js";
 import type { ExecutionResult, PrintedOutput } from "./result.js";
 
 const QUEUE_BYTES = 1024 * 1024;
@@ -18,6 +19,7 @@ export class ExecutionQueue<
   /** The bytes of output in the queue. */
   #queued = 0;
   #discards = false;
+  #controls: CommandControls | undefined;
   readonly #abort = new AbortController();
   #wake: (() => void) | undefined;
   #ended = false;
@@ -36,6 +38,13 @@ export class ExecutionQueue<
     if (this.#streams) return undefined;
     this.#streams = true;
     return this.#events();
+  }
+
+  /** SIGINT to the command's process group. False: it does not run yet, or is over. */
+  interrupt(): boolean {
+    if (this.#controls === undefined || this.#ended) return false;
+    this.#controls.signal(constants.signals.SIGINT);
+    return true;
   }
 
   /** Nothing comes any more. */
@@ -76,7 +85,8 @@ export class ExecutionQueue<
     }
   }
 
-  started(pid: number): void {
+  started(pid: number, controls: CommandControls): void {
+    this.#controls = controls;
     this.#push({ type: "started", pid });
   }
 

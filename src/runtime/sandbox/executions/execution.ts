@@ -47,6 +47,11 @@ export class Execution<
     return { stdout: outputBytes(result, "stdout"), stderr: outputBytes(result, "stderr") };
   }
 
+  /** Ctrl-C: SIGINT to its process group. False: it does not run yet, or is over. */
+  interrupt(): boolean {
+    return this.#queue.interrupt();
+  }
+
   get [Symbol.toStringTag](): string {
     return "Execution";
   }

@@ -1,4 +1,5 @@
 import { extname } from "node:path";
+import { suggestWord } from "../../../kit/closest-word.js";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { BASH } from "./bash/language.js";
@@ -21,7 +22,7 @@ export function findLanguage(name: string): Language {
   const found = LANGUAGES.find((language) => language.name === wanted || language.aliases.includes(wanted));
   if (found !== undefined) return found;
   throw new SandboxError("LANGUAGE_UNKNOWN", `Unknown language ${JSON.stringify(name)}`, {
-    hint: `Known languages: ${languageNames.join(", ")}.`,
+    hint: suggestWord(name, languageNames, "Known languages"),
   });
 }
 

@@ -164,7 +164,7 @@ export class SandboxNetwork {
     const { open } = this.#init;
     if (open === undefined) {
       throw new SandboxError("UNSUPPORTED", "This backend cannot tell one host from another", {
-        hint: "Choose one that can: skerry doctor lists them.",
+        hint: "Choose one that can: skerry doctor -v lists them.",
       });
     }
     this.#assertOpen();

@@ -1,0 +1,23 @@
+import { Option } from "commander";
+import { closestWord } from "../../kit/closest-word.js";
+import { SandboxError } from "../../kit/errors.js";
+
+/** An option that takes one of these values; the error for another names the one that was probably meant. */
+export function createChoice(flags: string, description: string, values: readonly string[]): Option {
+  const option = new Option(flags, description).choices(values);
+  const accept = option.parseArg!;
+  return option.argParser<unknown>((value, previous) => {
+    if (values.includes(value)) return accept(value, previous);
+    const meant = closestWord(value, values);
+    throw new SandboxError(
+      "INVALID_ARGUMENT",
+      `${option.long}: ${JSON.stringify(value.slice(0, 80))} is none of ${values.join(", ")}`,
+      { hint: meant === undefined ? "Write one of them." : `Did you mean ${meant}?` },
+    );
+  });
+}
+
+/** An option whose usual values stand in the help and in completions; what else it takes, the command knows. */
+export function createNamed(flags: string, description: string, values: readonly string[]): Option {
+  return new Option(flags, description).choices(values).argParser<unknown>((value) => value);
+}
