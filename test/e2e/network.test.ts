@@ -87,6 +87,15 @@ requires("root", "bubblewrap").describe("skerry, with egress", { timeout: 180_00
     expect(records[0].network_bytes_recv).toBeGreaterThan(500);
   });
 
+  it("says that there is no network, and which option opens it", async () => {
+    const config = join(user.home, "closed.json");
+    writeFileSync(config, JSON.stringify({}));
+    const ended = await skerry(["--config", config, "exec", "--", "curl", "-sS", "http://api.example.com/"]);
+    const line =
+      "this sandbox has no network: api.example.com was refused; allow it with --allow-domain api.example.com";
+    expect(ended).toEqual({ status: 0, stdout: `${line}\n`, stderr: `skerry: ${line}\n` });
+  });
+
   it("puts a secret in for its host, and the value is nowhere else", async () => {
     const script = [
       "env > env.txt",

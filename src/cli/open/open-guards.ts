@@ -27,14 +27,18 @@ export interface GuardedManager extends AsyncDisposable {
 
 /**
  * A manager with the policy, audit log and confirmation that the command line and the configuration name. Questions go
- * to the person at the terminal unless `asks` is given.
+ * to the person at the terminal unless `asks` is given; `remedy` says how a host is opened where nothing is.
  */
 export async function openGuardedManager(
   config: Config,
   options: SandboxOptions & GuardOptions,
   asks?: ConfirmationService,
+  remedy = optionRemedy,
 ): Promise<GuardedManager> {
-  const [guards, network] = await Promise.all([openGuards(config, options, asks), openNetwork(options)]);
+  const [guards, network] = await Promise.all([
+    openGuards(config, options, asks),
+    openNetwork(options, remedy),
+  ]);
   const manager = await createManager(config, options, {
     ...guards,
     ...network,
@@ -58,15 +62,23 @@ export async function openGuardedManager(
 }
 
 /** What the command line lets out, and which secrets it puts in on the way. */
-async function openNetwork({ allowDomain, secret }: SandboxOptions): Promise<NetworkOptions> {
-  if (allowDomain === undefined && secret === undefined) return {};
+async function openNetwork(
+  { allowDomain = [], secret }: SandboxOptions,
+  remedy: Remedy,
+): Promise<NetworkOptions> {
   const { egressRulesOfDomains, parseSecretOption } = await import("../../runtime/egress/index.js");
   return {
-    ...(allowDomain !== undefined && { egress: egressRulesOfDomains(allowDomain, "--allow-domain") }),
+    egress: egressRulesOfDomains(allowDomain, "--allow-domain", remedy),
     ...(secret !== undefined && { secrets: secret.map((each) => parseSecretOption(each, process.env)) }),
   };
 }
 
+/** What a person adds to the command to open a host. */
+function optionRemedy(host: string): string {
+  return `allow it with --allow-domain ${host}`;
+}
+
+type Remedy = (host: string) => string;
 type NetworkOptions = Pick<SandboxManagerOptions, "egress" | "secrets">;
 
 /** In whose name a call is made. */

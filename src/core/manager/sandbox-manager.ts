@@ -127,7 +127,6 @@ export class SandboxManager {
       rules: checkEgressOption(options.egress),
       secrets: secretsOf(options.secrets),
       isDecidedPerCall: options.policy !== undefined,
-      isOpenToChanges: options.controlSocket === true,
       audit,
       metrics,
       ...(options.onConnection !== undefined && { onConnection: options.onConnection }),

@@ -54,13 +54,15 @@ const MAX_FOLLOWED_BYTES = 10 * 1024 * 1024;
 
 function replyOf(result: ToolResult): ToolReply {
   const { results = [] } = result;
-  const [printed, changed] = [printedText(result), changesText(result)];
+  const [printed, changed, network] = [printedText(result), changesText(result), networkText(result)];
   return createReply({
     status: statusOf(result),
     summary: summaryOf(result),
     data: dataOf(result),
     inside: [
       ...(printed === "" ? [] : [{ what: "What the program printed follows", text: printed }]),
+      // A program chooses the names of hosts that it asks for.
+      ...(network === "" ? [] : [{ what: "What it did not reach on the network follows", text: network }]),
       ...(changed === "" ? [] : [{ what: "Names of the files that it changed follow", text: changed }]),
     ],
     words: [...(printed === "" ? ["(no output)"] : []), ...wordsOf(result)],
@@ -126,6 +128,10 @@ function plainForm(data: RichResult["data"]): string {
 
 const LISTED_CHANGES = 20;
 const MAX_NAME_CHARACTERS = 200;
+
+function networkText({ network }: ToolResult): string {
+  return [...(network?.denied ?? []), ...(network?.failed ?? [])].map((line) => oneLine(line)).join("\n");
+}
 
 function changesText({ fileChanges }: ToolResult): string {
   const listed = fileChanges

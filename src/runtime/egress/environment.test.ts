@@ -47,11 +47,18 @@ describe("the environment", () => {
       https_proxy: proxy,
       ALL_PROXY: proxy,
       all_proxy: proxy,
-      NO_PROXY: "localhost,127.0.0.1,::1",
-      no_proxy: "localhost,127.0.0.1,::1",
+      NO_PROXY: "localhost,127.0.0.1,::1,0.0.0.0",
+      no_proxy: "localhost,127.0.0.1,::1,0.0.0.0",
       NODE_USE_ENV_PROXY: "1",
       PIP_BREAK_SYSTEM_PACKAGES: "1",
       PIP_DISABLE_PIP_VERSION_CHECK: "1",
+    });
+    expect(egressEnvironment({ isClosed: true })).toEqual({
+      ...egressEnvironment(),
+      PIP_RETRIES: "1",
+      npm_config_fetch_retries: "0",
+      CARGO_NET_RETRY: "0",
+      SKERRY_NETWORK: "none",
     });
     const more = egressEnvironment({ guestRuntime: "/opt/skerry", caPath: "/tmp/ca.pem" });
     expect(more).toMatchObject({

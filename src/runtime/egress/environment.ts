@@ -8,6 +8,8 @@ export interface EnvironmentOptions {
   readonly caPath?: string;
   /** The folder inside with `node-egress.cjs`, without which Node before 24 goes around the proxy, and so nowhere. */
   readonly guestRuntime?: string;
+  /** Nothing may be reached: clients give up at the first refusal. */
+  readonly isClosed?: boolean;
 }
 
 /** Read by OpenSSL's users, requests, curl, Node, git, pip, npm, the AWS tools, Deno, cargo and gRPC. */
@@ -25,10 +27,20 @@ const CA_VARIABLES = [
   "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
 ];
 
+/** A refusal does not change by being asked again: pip, npm and cargo would wait and retry for up to a minute. */
+const FIRST_ANSWER_COUNTS = {
+  // Its second try comes without a wait, and prints why the first one failed; without one it says nothing of it.
+  PIP_RETRIES: "1",
+  npm_config_fetch_retries: "0",
+  CARGO_NET_RETRY: "0",
+  // Read by node-egress.cjs, which then does not load what only an open network is worth.
+  SKERRY_NETWORK: "none",
+};
+
 /** The variables that make the usual clients use the egress proxy. */
 export function egressEnvironment(options: EnvironmentOptions = {}): Record<string, string> {
   const proxy = `http://127.0.0.1:${options.port ?? EGRESS_PORT}`;
-  const direct = "localhost,127.0.0.1,::1";
+  const direct = "localhost,127.0.0.1,::1,0.0.0.0";
   return {
     ...bothCases("HTTP_PROXY", proxy),
     ...bothCases("HTTPS_PROXY", proxy),
@@ -42,6 +54,7 @@ export function egressEnvironment(options: EnvironmentOptions = {}): Record<stri
     ...(options.guestRuntime !== undefined && {
       NODE_OPTIONS: `--require ${quoted(`${options.guestRuntime}/javascript/programs/node-egress.cjs`)}`,
     }),
+    ...(options.isClosed === true && FIRST_ANSWER_COUNTS),
     ...(options.caPath !== undefined &&
       Object.fromEntries(CA_VARIABLES.map((name) => [name, options.caPath]))),
   };

@@ -5,7 +5,7 @@ import type { EgressRules } from "./rules/rules.js";
 import type { EdgeSecrets } from "./secrets/edge-secrets.js";
 import type { Secret } from "./secrets/secret.js";
 
-export { EGRESS_PORT } from "./environment.js";
+export { EGRESS_PORT, egressEnvironment } from "./environment.js";
 export type { EgressEvent, EgressTotals } from "./events.js";
 export type { Egress, EgressOptions } from "./proxy/egress.js";
 export {
@@ -15,6 +15,7 @@ export {
   mergeChanges,
   rulesOfChange,
 } from "./rules/change.js";
+export { allowsSomething } from "./rules/decide.js";
 export { egressRulesOf, egressRulesOfDomains, joinRules } from "./rules/from-config.js";
 export type { EgressRules, RequestRule, RuleEntry, RuleSets } from "./rules/rules.js";
 export {

@@ -206,7 +206,7 @@ export class RunningSandbox {
   async usage(): Promise<ResourceUsage | undefined> {
     // What it ran in may be another's by now.
     const usage = this.isRunning ? await this.#instance.usage?.() : undefined;
-    if (usage === undefined || !this.network.isOpen) return usage;
+    if (usage === undefined || !this.network.isLoaded) return usage;
     const { bytesSent, bytesReceived } = this.network.totals;
     return { ...usage, networkSentBytes: bytesSent, networkReceivedBytes: bytesReceived };
   }

@@ -302,7 +302,10 @@ requires("bubblewrap").describe("egress rules", () => {
     await call(key, "POST", "/v1/sessions", { sessionId: "net" });
     const change = (body: object) => call(server.admin, "POST", "/v1/sessions/net/egress", body);
     expect((await change({ deny: ["*"] })).body.code).toBe("SANDBOX_NOT_RUNNING");
-    await execute("net", { command: "true" });
+    const { body } = await execute("net", { command: "curl -s http://api.example.com/" });
+    expect(body.stdout).toBe(
+      'this sandbox has no network: api.example.com was refused; allow it with POST /v1/sessions/SESSION/egress {"allow":["api.example.com"]}, or for all in sandbox.network.allowedDomains\n',
+    );
     expect((await change({ allow: ["*"] })).body.code).toBe("INVALID_ARGUMENT");
     expect((await change({ allow: ["api.example.com"] })).body).toEqual({ changed: true });
     const { items } = (await call(key, "GET", "/v1/audit?eventType=egress_changed")).body;

@@ -9,6 +9,7 @@ import { defined } from "../../kit/defined.js";
 import { SandboxError, systemCode, toSandboxError } from "../../kit/errors.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
 import { checkBackendName } from "../../runtime/backends/index.js";
+import { egressRulesOfDomains } from "../../runtime/egress/index.js";
 import { PoolManager } from "../../runtime/pool/index.js";
 import { findLanguage } from "../../runtime/sandbox/index.js";
 import { ApprovalService } from "../approvals/index.js";
@@ -199,9 +200,15 @@ function createManager(
     handleSignals: false,
     assertMayRun: () => lease.assertHeld(),
     ...defined({ backend, policy, pool, audit }),
+    egress: egressRulesOfDomains([], "sandbox.network.allowedDomains", networkRemedy),
     // No org waits for another one's answers.
     ...(isGuarded && { confirmation: approvals, confirmationsAtOnce: Number.POSITIVE_INFINITY }),
   });
+}
+
+/** How a client of the server, or its operator, opens a host. */
+function networkRemedy(host: string): string {
+  return `allow it with POST /v1/sessions/SESSION/egress {"allow":["${host}"]}, or for all in sandbox.network.allowedDomains`;
 }
 
 /** Clients are told the rule and the file's name; its path on this host stays private. */

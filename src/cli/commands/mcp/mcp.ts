@@ -23,7 +23,7 @@ export async function mcp(options: McpOptions): Promise<number> {
   using interrupt = new Interrupt();
   const config = await readConfig(options);
   const confirmation = new ElicitationConfirmationService();
-  await using guarded = await openGuardedManager(config, options, confirmation);
+  await using guarded = await openGuardedManager(config, options, confirmation, serverRemedy);
   const { manager } = guarded;
   // Where all sessions are one, it is not ours to remove.
   const isShared = config.sandbox.mode === "shared";
@@ -53,6 +53,11 @@ export async function mcp(options: McpOptions): Promise<number> {
 /** Sessions left behind by other processes must not stop this one. */
 async function reportAside(error: unknown): Promise<void> {
   await reportError(error, false);
+}
+
+/** The model hears it, and cannot do it itself. */
+function serverRemedy(host: string): string {
+  return `the person can allow it by starting this server with --allow-domain ${host}`;
 }
 
 const NAME = /^mcp-(\d+-\d+-(?:[0-9a-f]{16}-)?[0-9a-f]{12})$/;

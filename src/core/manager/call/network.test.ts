@@ -58,11 +58,47 @@ describe("a sandbox that may reach a host", () => {
     expect(around.exitCode).not.toBe(0);
   });
 
-  it("has nothing of it in its environment where nothing may be reached", async () => {
+  it("is told in one line that there is no network, and how it is opened, where nothing may be reached", async () => {
     const manager = await open({});
     const sandbox = await manager.startSandbox("s", { ephemeral: true });
-    expect((await sandbox.exec(["env"])).stdout).not.toMatch(/proxy/i);
     expect((await sandbox.exec(["true"])).network).toBeUndefined();
+    const refused = await sandbox.exec(curl("/", "api.example"));
+    const why =
+      'this sandbox has no network: api.example was refused; allow it with egress: allowDomains("api.example"), or in sandbox.network.allowedDomains';
+    expect(refused.stdout).toBe(`${why}\n`);
+    expect(refused.network).toEqual({ bytesSent: 0, bytesReceived: 0, denied: [why], failed: [] });
+    // What it is told once is no other execution's.
+    expect((await sandbox.exec(["true"])).network?.denied).toEqual([]);
+  });
+
+  it("is told so by Node's own client, also by an interpreter that was started ahead", async () => {
+    const manager = await open({});
+    const sandbox = await manager.startSandbox("s", { ephemeral: true });
+    const code = 'await fetch("https://api.example/").catch((error) => console.log(error.cause.message))';
+    for (let round = 0; round < 2; round++) {
+      const { stdout, network } = await sandbox.runCode(code, { language: "javascript" });
+      expect(stdout).toMatch(/^this sandbox has no network: api\.example was refused; /);
+      expect(network?.denied).toEqual([stdout.trim()]);
+    }
+  });
+
+  it("takes the proxy's port before any program can", async () => {
+    const manager = await open({});
+    const sandbox = await manager.startSandbox("s", { ephemeral: true });
+    const squat = 'import socket\nsocket.socket().bind(("127.0.0.1", 3128))';
+    expect((await sandbox.runCode(squat, { language: "python" })).stderr).toContain("Address already in use");
+  });
+
+  it("reaches what a change opens, with programs that start before and after it", async () => {
+    const manager = await open({ allowedPorts: [port] });
+    const sandbox = await manager.startSandbox("s");
+    const until = `until curl -s -m 5 http://${HOST}:${port}/there | grep GET; do sleep 0.05; done`;
+    const running = sandbox.exec(["sh", "-c", until]);
+    expect((await sandbox.exec(["env"])).stdout).toContain("SKERRY_NETWORK=none");
+    await manager.changeEgress("s", { allow: [HOST] });
+    expect((await running).stdout).toBe("GET /there\n");
+    expect((await sandbox.exec(curl("/there"))).stdout).toBe("GET /there");
+    expect((await sandbox.exec(["env"])).stdout).not.toContain("SKERRY_NETWORK");
   });
 
   it("is reached by programs of every language", async () => {

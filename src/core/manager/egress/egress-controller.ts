@@ -7,10 +7,12 @@ import { expandHome } from "../../../kit/expand-home.js";
 import type { Capabilities } from "../../../runtime/backends/index.js";
 import type { EgressEvent, EgressRules, Secret } from "../../../runtime/egress/index.js";
 import {
+  allowsSomething,
   type CheckedChange,
   checkChange,
   checkSecretHosts,
   type EgressChange,
+  egressEnvironment,
   egressRulesOf,
   joinRules,
   loadSecrets,
@@ -37,8 +39,6 @@ export interface EgressControllerOptions {
   readonly secrets: readonly Secret[];
   /** A policy decides for every call what it may reach. */
   readonly isDecidedPerCall: boolean;
-  /** Egress may be opened while a program runs, which must know the proxy by then. */
-  readonly isOpenToChanges: boolean;
   readonly audit: AuditLogger | undefined;
   readonly metrics: Metrics | undefined;
   readonly onConnection?: SandboxManagerOptions["onConnection"];
@@ -51,6 +51,10 @@ export interface EgressOrigin {
   readonly sessionId: string;
   readonly backend: string;
   readonly guestRuntime: string;
+}
+
+function libraryRemedy(host: string): string {
+  return `allow it with egress: allowDomains(${JSON.stringify(host)}), or in sandbox.network.allowedDomains`;
 }
 
 const NO_CHANGE: CheckedChange = { allow: [], deny: [] };
@@ -70,7 +74,8 @@ export class EgressController {
     const configured = egressRulesOf(config.network);
     // A denial names the list that was written.
     const { origin } = configured.allowedDomains.length === 0 && rules !== undefined ? rules : configured;
-    this.#rules = rules === undefined ? configured : { ...joinRules(configured, rules), origin };
+    const remedy = rules?.remedy ?? libraryRemedy;
+    this.#rules = { ...(rules === undefined ? configured : joinRules(configured, rules)), origin, remedy };
   }
 
   /** Some host may be reached without a policy's decision. */
@@ -84,8 +89,7 @@ export class EgressController {
 
   /** A new sandbox gets egress at once; otherwise with the first call that may use it. */
   get opensAtStart(): boolean {
-    const { isDecidedPerCall, isOpenToChanges } = this.options;
-    return this.isOpen || isOpenToChanges || (this.hasSecrets && !isDecidedPerCall);
+    return this.isOpen || (this.hasSecrets && !this.options.isDecidedPerCall);
   }
 
   get denies(): boolean {
@@ -102,7 +106,12 @@ export class EgressController {
   networkFor(origin: EgressOrigin, { network }: Capabilities): NetworkInit {
     return {
       ports: this.options.config.network.allowLocalBinding,
-      ...(network === "per-host" && { open: () => this.#open(origin) }),
+      ...(network === "per-host" && {
+        egress: {
+          open: () => this.#open(origin),
+          closedEnvironment: egressEnvironment({ guestRuntime: origin.guestRuntime, isClosed: true }),
+        },
+      }),
     };
   }
 
@@ -131,7 +140,7 @@ export class EgressController {
 
   /** True when a sandbox that was started ahead has egress already, and its session may reach something else. */
   hasChanged({ network, sessionId }: RunningSandbox): boolean {
-    return network.isOpen && this.#changes.has(sessionId);
+    return network.isLoaded && this.#changes.has(sessionId);
   }
 
   /** Lets it reach what its session may. */
@@ -269,10 +278,6 @@ function detailsOf(event: EgressEvent) {
 
 function namesHosts({ allowedDomains, requests }: EgressRules): boolean {
   return allowedDomains.length + requests.length > 0;
-}
-
-function allowsSomething({ allowedDomains, allowedIps, requests }: EgressRules): boolean {
-  return allowedDomains.length + allowedIps.length + requests.length > 0;
 }
 
 function readCa(path: string): string {

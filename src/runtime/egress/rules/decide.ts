@@ -107,6 +107,11 @@ export function decideAddress(rules: RuleSets, host: Host, address: string, port
   });
 }
 
+/** Some host may be reached by these rules. */
+export function allowsSomething({ allowedDomains, allowedIps, requests }: EgressRules): boolean {
+  return allowedDomains.length + allowedIps.length + requests.length > 0;
+}
+
 /** The verdict about what is no host at all: a name with a NUL, an address with a zone. */
 export function refuseHost(rules: RuleSets, raw: string): EgressDecision {
   const rule = (isList(rules) ? rules[0] : rules)?.origin ?? NO_RULES;
@@ -147,7 +152,12 @@ function accessTo(set: EgressRules, isOpen: IsOpen, host: Host, port: number): E
   }
   if (open !== undefined || requests.length > 0) return closedPort(set, text, port);
   const rule = host.kind === "address" ? (set.ipsOrigin ?? set.origin) : set.origin;
-  return deny(rule, `${text} is not allowed by rule ${rule}`);
+  if (allowsSomething(set)) return deny(rule, `${text} is not allowed by rule ${rule}`);
+  const refused = `this sandbox has no network: ${text} was refused`;
+  return deny(
+    rule,
+    set.remedy === undefined ? `${refused} by rule ${rule}` : `${refused}; ${set.remedy(text)}`,
+  );
 }
 
 function closedPort(set: EgressRules, host: string, port: number): EgressDecision {

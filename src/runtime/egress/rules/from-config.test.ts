@@ -13,7 +13,7 @@ describe("egressRulesOf", () => {
     expect(decideHost(await rulesOf({}), host("example.com"), 443)).toEqual({
       allowed: false,
       rule: "sandbox.network.allowedDomains",
-      why: "example.com is not allowed by rule sandbox.network.allowedDomains",
+      why: "this sandbox has no network: example.com was refused by rule sandbox.network.allowedDomains",
     });
   });
 

@@ -27,8 +27,13 @@ export function egressRulesOf(network: NetworkConfig): EgressRules {
 }
 
 /** Rules for hosts that were named one by one, as by `--allow-domain`. The label is what named them. */
-export function egressRulesOfDomains(domains: readonly string[], label: string): EgressRules {
+export function egressRulesOfDomains(
+  domains: readonly string[],
+  label: string,
+  remedy?: EgressRules["remedy"],
+): EgressRules {
   return {
+    ...(remedy !== undefined && { remedy }),
     allowedDomains: domains.map((domain) => {
       const complaint = allowedDomainComplaint(domain);
       if (complaint === undefined) return { value: domain.toLowerCase(), rule: `${label} ${domain}` };

@@ -8,7 +8,11 @@ import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "./op
 /** What opens a sandbox's egress, on its first use. */
 export interface NetworkInit {
   /** Left out: this backend has none. */
-  readonly open?: () => Promise<EgressConnection>;
+  readonly egress?: {
+    readonly open: () => Promise<EgressConnection>;
+    /** What programs find while nothing may be reached: the proxy, which tells them so. */
+    readonly closedEnvironment: Readonly<Record<string, string>>;
+  };
   /** Ports inside may be opened on this host. */
   readonly ports: boolean;
 }
@@ -31,37 +35,55 @@ export interface NetworkUse {
   readonly failed: readonly string[];
 }
 
+type Notes = Omit<NetworkUse, "bytesSent" | "bytesReceived">;
+
+interface Measured {
+  /** Left out: egress is not loaded yet. */
+  tell: (() => Notes) | undefined;
+}
+
 interface Entered {
   readonly rules: EgressRules;
-  /** Left out: egress is not open yet. */
+  /** Left out: egress is not loaded yet. */
   leave: (() => void) | undefined;
 }
 
 const NO_VARIABLES: Readonly<Record<string, string>> = {};
 const NOTHING: EgressTotals = { bytesSent: 0, bytesReceived: 0 };
 
-/** A sandbox's network: its own loopback, and egress once it is opened. */
+/**
+ * A sandbox's network: its own loopback, and on it a proxy from the start. Egress is loaded with the first connection, and
+ * opened by who lets something out; until then every connection is refused by its rules.
+ */
 export class SandboxNetwork {
   readonly #runner: Runner;
   readonly #init: NetworkInit;
   readonly #ports = new Set<OpenPort>();
   /** The rules of calls that run now. */
   readonly #entered = new Set<Entered>();
-  /** Before it is open. */
-  #egress: Egress | undefined;
-  #opening: Promise<EgressConnection> | undefined;
+  /** Executions that are measured now. */
+  readonly #measured = new Set<Measured>();
+  /** Resolves when the proxy's port is taken, which is before anything runs inside. */
+  readonly #listening: Promise<void> | undefined;
+  #loading: Promise<EgressConnection> | undefined;
   #connection: EgressConnection | undefined;
+  #isOpen = false;
   #closed = false;
 
   /** @internal */
   constructor(runner: Runner, init: NetworkInit = { ports: false }) {
     this.#runner = runner;
     this.#init = init;
+    if (init.egress === undefined) return;
+    // Nobody waits for it: the guest does what it is told in turn, so the port is there before the first program.
+    this.#listening = runner.listen(EGRESS_PORT, (stream) => void this.#accept(stream));
+    this.#listening.catch(() => undefined);
   }
 
   /** What programs inside need in their environment to find the egress proxy. */
   get environment(): Readonly<Record<string, string>> {
-    return this.#connection?.environment ?? NO_VARIABLES;
+    const open = this.#isOpen ? this.#connection?.environment : undefined;
+    return open ?? this.#init.egress?.closedEnvironment ?? NO_VARIABLES;
   }
 
   /** Bytes that went out and came in since the sandbox started. */
@@ -69,7 +91,8 @@ export class SandboxNetwork {
     return this.#connection?.egress.totals ?? NOTHING;
   }
 
-  get isOpen(): boolean {
+  /** Something inside may have been let out, or has asked for it. */
+  get isLoaded(): boolean {
     return this.#connection !== undefined;
   }
 
@@ -89,7 +112,7 @@ export class SandboxNetwork {
 
   /** Puts a call's own rules in force without opening anything: they hold when it is opened later. @internal */
   restrict(rules: EgressRules): () => void {
-    const entered: Entered = { rules, leave: this.#egress?.enter(rules) };
+    const entered: Entered = { rules, leave: this.#connection?.egress.enter(rules) };
     this.#entered.add(entered);
     return () => {
       this.#entered.delete(entered);
@@ -132,9 +155,11 @@ export class SandboxNetwork {
   /** Starts counting and noting; the function returned ends that and tells what was used. It has to be called. @internal */
   measure(): () => NetworkUse | undefined {
     const before = this.totals;
-    const tell = this.#egress?.takeNotes();
+    const measured: Measured = { tell: this.#connection?.egress.takeNotes() };
+    this.#measured.add(measured);
     return () => {
-      const notes = tell?.() ?? { denied: [], failed: [] };
+      this.#measured.delete(measured);
+      const notes = measured.tell?.() ?? { denied: [], failed: [] };
       if (this.#connection === undefined) return undefined;
       const { bytesSent, bytesReceived } = this.totals;
       return {
@@ -152,39 +177,55 @@ export class SandboxNetwork {
     await Promise.all([...this.#ports].map((port) => port.close()));
   }
 
-  #open(): Promise<EgressConnection> {
-    this.#opening ??= this.#start().catch((error: unknown) => {
-      this.#opening = undefined;
+  async #open(): Promise<EgressConnection> {
+    const connection = await this.#load();
+    if (!this.#isOpen && connection.certificates !== undefined) {
+      const { path, text } = connection.certificates;
+      await this.#runner.writeFile(path, 0o644, Buffer.from(text));
+    }
+    this.#assertOpen();
+    this.#isOpen = true;
+    return connection;
+  }
+
+  #load(): Promise<EgressConnection> {
+    this.#loading ??= this.#start().catch((error: unknown) => {
+      this.#loading = undefined;
       throw error;
     });
-    return this.#opening;
+    return this.#loading;
   }
 
   async #start(): Promise<EgressConnection> {
-    const { open } = this.#init;
-    if (open === undefined) {
+    const { egress: init } = this.#init;
+    if (init === undefined) {
       throw new SandboxError("UNSUPPORTED", "This backend cannot tell one host from another", {
         hint: "Choose one that can: skerry doctor -v lists them.",
       });
     }
     this.#assertOpen();
-    const connection = await open();
-    const { egress, certificates } = connection;
-    this.#egress = egress;
+    const [connection] = await Promise.all([init.open(), this.#listening]);
+    const { egress } = connection;
+    if (this.#closed) egress.close();
+    this.#assertOpen();
+    // Every rule is in force before the first connection is taken.
     for (const entered of this.#entered) entered.leave = egress.enter(entered.rules);
-    try {
-      if (certificates !== undefined)
-        await this.#runner.writeFile(certificates.path, 0o644, Buffer.from(certificates.text));
-      await this.#runner.listen(EGRESS_PORT, (stream) => egress.accept(stream));
-      this.#assertOpen();
-    } catch (error) {
-      egress.close();
-      this.#egress = undefined;
-      for (const entered of this.#entered) entered.leave = undefined;
-      throw error;
-    }
+    for (const measured of this.#measured) measured.tell = egress.takeNotes();
     this.#connection = connection;
     return connection;
+  }
+
+  /** Whoever asks first waits until egress is loaded. */
+  async #accept(stream: Duplex): Promise<void> {
+    if (this.#connection !== undefined) return this.#connection.egress.accept(stream);
+    // The program may leave meanwhile.
+    stream.on("error", () => undefined);
+    try {
+      (await this.#load()).egress.accept(stream);
+    } catch {
+      // Rules that cannot be loaded let nothing out. Who opens egress is told why.
+      stream.destroy();
+    }
   }
 
   #assertOpen(): void {
