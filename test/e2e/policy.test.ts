@@ -108,7 +108,7 @@ describe("skerry policy explain", () => {
     const { status, stdout } = explain("--role", "coder", "fine.py");
     expect({ status, first: stdout.split("\n")[0] }).toEqual({
       status: 0,
-      first: "allowed by policy.yaml:17 (policies.agent_roles.coder.tools[0]): coder has code_run",
+      first: "allowed by policy.yaml:17 (policies.agent_roles.coder.tools[0]): coder has run_code",
     });
     expect(explain("--role", "coder", "--language", "python", "--code", "print(1)").stdout).toBe(stdout);
   });

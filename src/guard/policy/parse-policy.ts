@@ -17,7 +17,7 @@ import type {
   Settings,
 } from "./policy.js";
 import { type ItemCheck, NETWORK_ITEMS, readSetting, SETTING_KINDS, shown } from "./setting-kinds.js";
-import { BUILT_IN_TOOLS } from "./tools.js";
+import { BUILT_IN_TOOLS, toolName } from "./tools.js";
 import { YamlTree } from "./yaml-tree.js";
 
 const MAX_POLICY_CHARACTERS = 1024 * 1024;
@@ -117,7 +117,7 @@ class Reader {
   #readCustomTools(node: unknown): void {
     if (node === undefined) return;
     for (const item of this.#list(node, "custom_tools")) {
-      if (BUILT_IN_TOOLS.has(item.value)) {
+      if (BUILT_IN_TOOLS.has(toolName(item.value))) {
         this.#refuse(item.rule, `${item.value} is built in and need not be declared`);
       } else if (this.#isName(item.rule, item.value)) this.#custom.add(item.value);
     }
@@ -129,8 +129,10 @@ class Reader {
     for (const { key, at, value } of this.#tree.entries(node, "policies.tools")) {
       const path = `policies.tools.${key}`;
       const rule = this.#tree.reference(at, path);
-      if (this.#isTool(rule, key))
-        tools.set(key, { rule, settings: this.#settings(value, path, ["risk_level"]) });
+      const name = toolName(key);
+      if (tools.has(name)) this.#refuse(rule, `${key} is another name of ${name}, which stands here already`);
+      else if (this.#isTool(rule, name))
+        tools.set(name, { rule, settings: this.#settings(value, path, ["risk_level"]) });
     }
     return tools;
   }
@@ -154,7 +156,10 @@ class Reader {
     const find = (key: string) => entries.find((entry) => entry.key === key)?.value;
     const toolsNode = find("tools");
     const inheritsNode = find("inherits");
-    const tools = toolsNode === undefined ? undefined : this.#list(toolsNode, `${path}.tools`);
+    const tools =
+      toolsNode === undefined
+        ? undefined
+        : this.#list(toolsNode, `${path}.tools`).map((item) => ({ ...item, value: toolName(item.value) }));
     for (const tool of tools ?? []) this.#isTool(tool.rule, tool.value);
     const inherits =
       inheritsNode === undefined

@@ -1,7 +1,7 @@
 /** A policy to start from: it loads as it is. */
 export const POLICY_TEMPLATE = `# A Skerry policy: what an agent role may do, and with which limits.
 # Check it:    skerry policy check policy.yaml
-# Try it:      skerry policy explain --policy policy.yaml --role data_analyst --tool code_run --language python
+# Try it:      skerry policy explain --policy policy.yaml --role data_analyst --tool run_code --language python
 # Unknown keys and tools are errors. A tool or a role that is not here is denied.
 version: 1
 
@@ -59,7 +59,7 @@ policies:
       # confirm_commands:     # a person is asked
       #   - git push
 
-    code_run:
+    run_code:
       risk_level: high
       supported_languages:
         - python
@@ -77,14 +77,14 @@ policies:
       tools:
         - file_read
         - file_write
-        - code_run
+        - run_code
         - shell_exec
 
     data_analyst:
       inherits: default
       tools:
         - file_read
-        - code_run
+        - run_code
       max_memory: 2GB
 
 # For roles and tools with network_access: true. Ports are sandbox.network.allowedPorts of the configuration.

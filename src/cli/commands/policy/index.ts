@@ -52,7 +52,7 @@ export function definePolicy(program: Command): void {
     .argument("[file]", "the program; - reads it from standard input")
     .option("--policy <file>", "default: the configuration's")
     .option("--role <name>", "a role of the policy; default: the configuration's")
-    .option("--tool <name>", "default: code_run for a program, shell_exec for a command")
+    .option("--tool <name>", "default: run_code for a program, shell_exec for a command")
     .option("--command <text>", "a shell's command line")
     .option("-l, --language <name>", "of the program; default: from the file's name")
     .option("-c, --code <text>", "the program itself instead of a file")
