@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SandboxError } from "../../kit/errors.js";
-import { checkPolicy, loadPolicy, POLICY_TEMPLATE, parsePolicy, readPolicyText } from "./index.js";
+import { checkPolicy, loadPolicy, POLICY_PRESETS, parsePolicy, readPolicyText } from "./index.js";
 
 /** Two complete policies. Their keys and units must stay valid. */
 const DOCUMENT = readFileSync(new URL("./testdata/policy-examples.md", import.meta.url), "utf8");
@@ -54,9 +54,12 @@ describe("the example policies", () => {
   });
 });
 
-it("the template of `policy init` loads, and holds the document's roles", () => {
-  const policy = parsePolicy(POLICY_TEMPLATE, "template");
-  expect([...policy.roles.keys()]).toEqual(expect.arrayContaining(["code_assistant", "data_analyst"]));
+it.each(Object.entries(POLICY_PRESETS))("the preset %s of `policy init` loads", (_, text) => {
+  expect(checkPolicy(text, "preset")).toEqual([]);
+});
+
+it.each(["dev", "strict"] as const)("the preset %s holds the document's roles", (name) => {
+  expect([...parsePolicy(POLICY_PRESETS[name]).roles.keys()]).toEqual(["code_assistant", "data_analyst"]);
 });
 
 describe("a mistake is told with its line, column and the nearest right word", () => {
@@ -87,6 +90,16 @@ describe("a mistake is told with its line, column and the nearest right word", (
       "a tool under both of its names",
       tools("run_code: {}\ncode_run: {}"),
       ["4:5 policies.tools.code_run: code_run is another name of run_code, which stands here already"],
+    ],
+    [
+      "a default role that is none",
+      `default_role: coder\n${roles("code:\n  tools: [file_read]")}`,
+      ['1:15 default_role: there is no role named "coder" (Did you mean code?)'],
+    ],
+    [
+      "a default role of another kind",
+      `default_role: [a]\n${roles("a:\n  tools: [file_read]")}`,
+      ["1:15 default_role: expected the name of a role, not nothing"],
     ],
     [
       "an unknown tool of a role",

@@ -78,7 +78,13 @@ class Reader {
       tree.complain(tree.root, "", "the policy is empty", "skerry policy init prints one to start from.");
       return undefined;
     }
-    const parts = this.#block(tree.root, "", ["version", "custom_tools", "policies", "network"]);
+    const parts = this.#block(tree.root, "", [
+      "version",
+      "default_role",
+      "custom_tools",
+      "policies",
+      "network",
+    ]);
     const version = parts.get("version");
     if (version !== undefined && tree.scalar(version) !== 1) {
       tree.complain(version, "version", `expected version 1, not ${shown(tree.scalar(version))}`);
@@ -92,8 +98,12 @@ class Reader {
       policies === undefined
         ? new Map<string, unknown>()
         : this.#block(policies, "policies", ["default", "tools", "agent_roles"]);
+    const [defaultRole] = parts.has("default_role")
+      ? this.#single(parts.get("default_role"), "default_role")
+      : [];
     const policy: Policy = {
       source: this.#source,
+      ...(defaultRole !== undefined && { defaultRole }),
       default: this.#ruleBlock(sections.get("default"), "policies.default"),
       toolsRule: this.#keyRule(policies, "tools"),
       rolesRule: this.#keyRule(policies, "agent_roles"),

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { POLICY_TEMPLATE, PolicyEngine, type PolicyRequest, parsePolicy } from "./index.js";
+import { POLICY_PRESETS, PolicyEngine, type PolicyRequest, parsePolicy } from "./index.js";
 
 const DOCUMENT = readFileSync(new URL("./testdata/policy-examples.md", import.meta.url), "utf8");
 const EXAMPLES = [...DOCUMENT.matchAll(/```yaml\n([\s\S]*?)```/g)].map((match) => match[1]!).join("\n");
@@ -488,7 +488,7 @@ network:
 });
 
 describe("whatever is asked", () => {
-  const template = new PolicyEngine(parsePolicy(POLICY_TEMPLATE, "template"));
+  const template = new PolicyEngine(parsePolicy(POLICY_PRESETS.strict, "template"));
 
   it.each([
     ["no tool", {}],
@@ -545,7 +545,8 @@ describe("whatever is asked", () => {
     const code = "print(1)\n".repeat(1_200_000);
     const ruled = engine("policies:\n  tools:\n    run_code:\n      denied_commands: [curl]\n");
     expect((await ruled.decide({ tool: "run_code", language: "python", code })).verdict).toBe("deny");
-    expect((await template.decide({ tool: "run_code", language: "python", code })).verdict).toBe("allow");
+    const free = engine("policies:\n  tools:\n    run_code: {}\n");
+    expect((await free.decide({ tool: "run_code", language: "python", code })).verdict).toBe("allow");
   });
 
   it("a NUL byte in a command is denied, with and without rules", async () => {
@@ -602,5 +603,24 @@ describe("another name of a tool", () => {
         });
       }
     }
+  });
+});
+
+describe("a call without a role", () => {
+  const text = (first: string) =>
+    `${first}policies:\n  agent_roles:\n    a: { tools: [file_read] }\n    b: { tools: [run_code] }\n`;
+
+  it("has the policy's default role, in the decision too", async () => {
+    const policy = engine(text("default_role: a\n"));
+    expect(await policy.decide({ tool: "file_read" })).toMatchObject({ verdict: "allow", role: "a" });
+    expect(await policy.decide({ tool: "run_code" })).toMatchObject({ verdict: "deny", role: "a" });
+    expect(await policy.decide({ tool: "run_code", role: "b" })).toMatchObject({
+      verdict: "allow",
+      role: "b",
+    });
+  });
+
+  it("is denied a role's tools where there is no default role", async () => {
+    expect(await engine(text("")).decide({ tool: "file_read" })).toMatchObject({ verdict: "deny" });
   });
 });

@@ -71,7 +71,7 @@ export class PolicyEngine {
   async decide(given: PolicyRequest): Promise<PolicyDecision> {
     const { policy } = this;
     if (!isWellFormed(given)) return this.#compose({ tool: "" }, NO_LAYERS, [MALFORMED]);
-    const request = { ...given, tool: toolName(given.tool) };
+    const request = { ...given, tool: toolName(given.tool), role: given.role ?? policy.defaultRole?.value };
     const role = request.role === undefined ? undefined : this.#roles.get(request.role);
     const layers: Layers = {
       base: policy.default.settings,
