@@ -16,7 +16,7 @@ export {
   type LimitRule,
   loadPolicy,
   type NetworkRules,
-  POLICY_TEMPLATE,
+  POLICY_PRESETS,
   type Policy,
   type PolicyDecision,
   PolicyEngine,

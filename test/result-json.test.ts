@@ -17,7 +17,7 @@ const { describe, it } = requires("bubblewrap", "python3");
 const POLICY = `version: 1
 policies:
   tools:
-    code_run:
+    run_code:
       denied_commands: [curl]
 `;
 /** With egress, so that every interface tells of the network. */
@@ -109,7 +109,7 @@ describe("the JSON of a result", () => {
       {
         reason: "denied",
         exitCode: null,
-        rule: "policy.yaml: policies.tools.code_run.denied_commands[0] (line 5)",
+        rule: "policy.yaml: policies.tools.run_code.denied_commands[0] (line 5)",
       },
     ],
   ])("is the same from every interface: %s", async (_, language, code, expected) => {

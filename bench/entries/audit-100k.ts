@@ -91,7 +91,7 @@ function writeOne(logger: AuditLogger, index: number): Promise<unknown> {
     agentId: `agent-${index % 50}`,
     orgId: "bench",
     role: "code_assistant",
-    tool: "code_run",
+    tool: "run_code",
     language: "python",
     code: `print(${index})`,
   });
@@ -109,7 +109,7 @@ function writeOne(logger: AuditLogger, index: number): Promise<unknown> {
     filesWritten: ["/workspace/output.txt"],
     riskLevel: "SAFE",
     findings: [],
-    policyRule: "tools.code_run",
+    policyRule: "tools.run_code",
   });
 }
 

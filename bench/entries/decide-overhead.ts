@@ -12,9 +12,9 @@ const POLICY = `
 policies:
   default: { max_execution_time: 30s, max_memory: 512MB }
   tools:
-    code_run: { risk_level: high, supported_languages: [python], max_execution_time: 120s, max_memory: 1GB }
+    run_code: { risk_level: high, supported_languages: [python], max_execution_time: 120s, max_memory: 1GB }
   agent_roles:
-    code_assistant: { inherits: default, tools: [code_run] }
+    code_assistant: { inherits: default, tools: [run_code] }
 `;
 
 export const decideOverhead: Benchmark = {

@@ -16,7 +16,7 @@ const DETAILS: ConfirmationDetails = {
   agentId: "agent-1",
   orgId: "",
   role: "coder",
-  tool: "code_run",
+  tool: "run_code",
   language: "python",
   code: "import os\nos.remove('x')  # \u001b[8m ![x](http://evil.example/)",
   riskLevel: "high",
@@ -30,7 +30,7 @@ const DETAILS: ConfirmationDetails = {
       why: "removes files",
     },
   ] as unknown as ConfirmationDetails["findings"],
-  rule: { path: "tools.code_run.confirm", source: "policy.yaml", line: 7, why: "code needs a person" },
+  rule: { path: "tools.run_code.confirm", source: "policy.yaml", line: 7, why: "code needs a person" },
   limits: { timeoutMs: 30_000, memoryMb: 512 },
   backend: "bubblewrap",
 };
@@ -78,7 +78,7 @@ describe("a person at an MCP client", () => {
     const [{ message, requestedSchema }] = asked as [Form];
     const [head, ...rows] = message.split("\n\n");
     expect(head).toMatch(
-      /^An agent needs your approval\. Risk: HIGH, 1 finding\. Tool: code_run, python\.\nWithout an answer by \d\d:\d\d:\d\d UTC it is rejected\.$/,
+      /^An agent needs your approval\. Risk: HIGH, 1 finding\. Tool: run_code, python\.\nWithout an answer by \d\d:\d\d:\d\d UTC it is rejected\.$/,
     );
     expect(
       rows
@@ -92,7 +92,7 @@ describe("a person at an MCP client", () => {
       "! 2 │ os.remove('x')  # ",
       "![x](http://evil.example/)",
       "HIGH      line 2:1, file-delete: removes files",
-      "policy.yaml:7 tools.code_run.confirm: code needs a person",
+      "policy.yaml:7 tools.run_code.confirm: code needs a person",
       "30 s, 512 MiB of memory",
       "Runs in   bubblewrap",
       "agent agent-1, role coder",

@@ -81,7 +81,7 @@ describe("skerry audit query", () => {
       ["--org", "acme", "--tool", "shell_exec"],
       [1, 2, 3],
     ],
-    [["--tool", "code_run"], []],
+    [["--tool", "run_code"], []],
     [
       ["--since", "2026-02-07T12:01:00Z"],
       [2, 3],
@@ -138,7 +138,7 @@ describe("skerry audit tail", () => {
     const next = async () => (JSON.parse((await lines.next()).value ?? "{}") as AuditRecord).seq;
     expect(await next()).toBe(3);
     const log = new AuditLogger({ directory: where });
-    await log.begin({ tool: "code_run" }).end({ result: "success" });
+    await log.begin({ tool: "run_code" }).end({ result: "success" });
     await log.close();
     expect(await next()).toBe(4);
     const exit = once(child, "exit");

@@ -17,7 +17,7 @@ const POLICY = `
 policies:
   tools:
     shell_exec: { risk_level: low }
-    code_run: { risk_level: high, requires_confirmation: true }
+    run_code: { risk_level: high, requires_confirmation: true }
     file_read: { risk_level: low }
     file_list: { risk_level: low }
     file_write: { risk_level: low }
@@ -123,7 +123,7 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     ]);
     const executions = await told("execution_interrupted");
     expect(executions.map(({ tool, result }) => `${tool} ${result}`).sort()).toEqual([
-      "code_run interrupted",
+      "run_code interrupted",
       "shell_exec interrupted",
     ]);
     expect(executions.find(({ tool }) => tool === "shell_exec")!.session_id).toBe(sessionUid);

@@ -14,7 +14,7 @@ const MARK = "hunter2marker";
 const POLICY = `
 policies:
   tools:
-    code_run: { risk_level: medium }
+    run_code: { risk_level: medium }
     shell_exec: { risk_level: high, denied_commands: [reboot, halt], confirm_commands: [nproc] }
     file_read: { risk_level: low }
     file_write: { risk_level: medium }
@@ -137,7 +137,7 @@ requires("root", "bubblewrap", "cgroups").describe("a server that runs", { timeo
       refusals: [{ name: "policy.yaml: policies.tools.shell_exec.denied_commands[0]", count: 100 }],
       policy: {
         file: "policy.yaml",
-        unusedGrants: [{ value: "code_run" }, { value: "file_read" }, { value: "file_write" }],
+        unusedGrants: [{ value: "run_code" }, { value: "file_read" }, { value: "file_write" }],
         idleRefusals: [
           { value: "halt", line: 5, path: "policies.tools.shell_exec.denied_commands[1]" },
           { value: "nproc" },

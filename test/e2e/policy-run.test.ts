@@ -21,7 +21,7 @@ describe("skerry run and exec with a policy", () => {
     });
     expect(lastRecord()).toMatchObject({
       result: "success",
-      tool: "code_run",
+      tool: "run_code",
       language: "python",
       role: "coder",
       agent_id: "agent-7",

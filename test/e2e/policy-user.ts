@@ -9,7 +9,7 @@ policies:
   default:
     max_execution_time: 20s
   tools:
-    code_run:
+    run_code:
       supported_languages: [python, bash]
     shell_exec:
       denied_commands:
@@ -20,7 +20,7 @@ policies:
       denied_paths: [.env]
   agent_roles:
     coder:
-      tools: [code_run, shell_exec]
+      tools: [run_code, shell_exec]
       max_file_size: 1MB
     reader:
       tools: [file_read]

@@ -1,26 +1,38 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { POLICY_TEMPLATE } from "../../src/guard/policy/index.js";
+import { POLICY_PRESETS } from "../../src/guard/policy/index.js";
 import { CURL, TOUCH, usePolicies, user, write } from "./policy-user.js";
 
 usePolicies();
 
 describe("skerry policy init", () => {
-  it("prints a policy that loads as it is", () => {
-    expect(user.skerry(["policy", "init"])).toEqual({ status: 0, stdout: POLICY_TEMPLATE, stderr: "" });
-    write("template.yaml", POLICY_TEMPLATE);
-    expect(user.skerry(["policy", "check", "template.yaml"])).toEqual({
+  it.each(Object.entries(POLICY_PRESETS))("prints the preset %s, which loads as it is", (preset, text) => {
+    expect(user.skerry(["policy", "init", "--preset", preset])).toEqual({
       status: 0,
-      stdout: expect.stringMatching(/^template\.yaml: valid: \d+ tools, \d+ roles\n$/),
+      stdout: text,
       stderr: "",
+    });
+    write("preset.yaml", text);
+    expect(user.skerry(["policy", "check", "preset.yaml"])).toEqual({
+      status: 0,
+      stdout: expect.stringMatching(/^preset\.yaml: valid: \d+ tools, \d+ roles\n$/),
+      stderr: "",
+    });
+  });
+
+  it("refuses a preset that there is none of", () => {
+    expect(user.skerry(["policy", "init", "--preset", "loose"])).toMatchObject({
+      status: 64,
+      stdout: "",
+      stderr: expect.stringContaining("dev, strict, readonly"),
     });
   });
 
   it("writes a file, and does not replace one unless told to", () => {
     const file = join(user.home, "new.yaml");
     expect(user.skerry(["policy", "init", "-o", "new.yaml"])).toEqual({ status: 0, stdout: "", stderr: "" });
-    expect(readFileSync(file, "utf8")).toBe(POLICY_TEMPLATE);
+    expect(readFileSync(file, "utf8")).toBe(POLICY_PRESETS.dev);
     writeFileSync(file, "mine");
     expect(user.skerry(["policy", "init", "-o", "new.yaml"])).toEqual({
       status: 73,
@@ -29,7 +41,7 @@ describe("skerry policy init", () => {
     });
     expect(readFileSync(file, "utf8")).toBe("mine");
     expect(user.skerry(["policy", "init", "-o", "new.yaml", "--force"]).status).toBe(0);
-    expect(readFileSync(file, "utf8")).toBe(POLICY_TEMPLATE);
+    expect(readFileSync(file, "utf8")).toBe(POLICY_PRESETS.dev);
   });
 });
 
@@ -108,7 +120,7 @@ describe("skerry policy explain", () => {
     const { status, stdout } = explain("--role", "coder", "fine.py");
     expect({ status, first: stdout.split("\n")[0] }).toEqual({
       status: 0,
-      first: "allowed by policy.yaml:17 (policies.agent_roles.coder.tools[0]): coder has code_run",
+      first: "allowed by policy.yaml:17 (policies.agent_roles.coder.tools[0]): coder has run_code",
     });
     expect(explain("--role", "coder", "--language", "python", "--code", "print(1)").stdout).toBe(stdout);
   });

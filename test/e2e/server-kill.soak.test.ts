@@ -23,7 +23,7 @@ const POLICY = `
 policies:
   tools:
     shell_exec: { risk_level: high, requires_confirmation: true }
-    code_run: { risk_level: low }
+    run_code: { risk_level: low }
     file_list: { risk_level: low }
     file_write: { risk_level: low }
 `;

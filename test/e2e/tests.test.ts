@@ -89,7 +89,7 @@ real.describe("skerry test", { timeout: 180_000 }, () => {
     write("broken.py", "def add(a, b:\n");
     write("crash.py", "import os\nos._exit(0)\n");
     write("none.py", "");
-    write("policy.yaml", "policies: { tools: { code_run: { supported_languages: [javascript] } } }\n");
+    write("policy.yaml", "policies: { tools: { run_tests: { supported_languages: [javascript] } } }\n");
     const status = (...args: string[]) => user.skerry(["test", ...args]).status;
     const tests = ["--tests", "test_solution.py"];
     expect([

@@ -13,7 +13,7 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const ROOT = join(HERE, "../..");
 
 function engine(rules: string): PolicyEngine {
-  return new PolicyEngine(parsePolicy(`policies:\n  tools:\n    code_run: ${rules}\n`, "policy.yaml"));
+  return new PolicyEngine(parsePolicy(`policies:\n  tools:\n    run_code: ${rules}\n`, "policy.yaml"));
 }
 
 const allowsNothing = engine("{allowed_commands: []}");
@@ -25,7 +25,7 @@ interface Program {
 }
 
 async function verdictOf(policy: PolicyEngine, { code, language }: Pick<Program, "code" | "language">) {
-  return (await policy.decide({ tool: "code_run", code, language })).verdict;
+  return (await policy.decide({ tool: "run_code", code, language })).verdict;
 }
 
 /** Every name that risk has for a process that is started, and for a command or a text that a shell runs. */
@@ -84,7 +84,7 @@ describe("what risk calls a started process, a policy without allowed commands d
     const policy = engine("{allowed_commands: [], denied_commands: [curl, wget, id, nc]}");
     const slipped: string[] = [];
     for (const { language, code } of [...ONCE_OVERLOOKED, ...generateSpellings(10_000, testSeed)]) {
-      const { considered } = await policy.decide({ tool: "code_run", code, language });
+      const { considered } = await policy.decide({ tool: "run_code", code, language });
       const denied = considered.filter(({ verdict }) => verdict === "deny");
       const byName = denied.some(
         ({ rule, why }) => rule.path.includes("denied_commands") || /only known when it runs/.test(why),

@@ -7,15 +7,15 @@ export const NONE = "none";
 
 /** Tools that have a series without being announced. */
 export const KNOWN_TOOLS = [
-  "code_run",
   "run_code",
+  "run_tests",
   "shell_exec",
   "file_read",
   "file_write",
   "file_edit",
   "file_list",
   "file_delete",
-  "search",
+  "file_search",
   "browser_automation",
   "system_admin",
   "network_scan",

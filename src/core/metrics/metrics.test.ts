@@ -12,7 +12,7 @@ async function series(metrics: Metrics): Promise<string[]> {
 
 it("has the names, types and labels that the documents ask for", async () => {
   const metrics = await createMetrics();
-  metrics.recordExecution({ tool: "code_run", language: "py", status: "success", durationMs: 1500 });
+  metrics.recordExecution({ tool: "run_code", language: "py", status: "success", durationMs: 1500 });
   metrics.recordExecution({ tool: "file_read", status: "denied", durationMs: 1 });
   metrics.recordViolation({ tool: "shell_exec", reason: "command" });
   metrics.setSandboxUsage("sbx-1", {
@@ -25,10 +25,10 @@ it("has the names, types and labels that the documents ask for", async () => {
   metrics.setPoolSize("idle", 2);
   metrics.recordAlert("cpu");
   expect(await series(metrics)).toEqual([
-    'sandbox_executions_total{tool="code_run",language="python",status="success"} 1',
+    'sandbox_executions_total{tool="run_code",language="python",status="success"} 1',
     'sandbox_executions_total{tool="file_read",language="none",status="denied"} 1',
-    'sandbox_execution_duration_seconds_sum{tool="code_run"} 1.5',
-    'sandbox_execution_duration_seconds_count{tool="code_run"} 1',
+    'sandbox_execution_duration_seconds_sum{tool="run_code"} 1.5',
+    'sandbox_execution_duration_seconds_count{tool="run_code"} 1',
     'sandbox_execution_duration_seconds_sum{tool="file_read"} 0.001',
     'sandbox_execution_duration_seconds_count{tool="file_read"} 1',
     'sandbox_memory_usage_bytes{sandbox_id="sbx-1"} 1024',
@@ -63,15 +63,15 @@ it("has the names, types and labels that the documents ask for", async () => {
 
 it("sorts durations from a millisecond to five minutes into buckets", async () => {
   const metrics = await createMetrics();
-  metrics.recordExecution({ tool: "code_run", status: "success", durationMs: 0.9 });
-  metrics.recordExecution({ tool: "code_run", status: "success", durationMs: 299_000 });
-  metrics.recordExecution({ tool: "code_run", status: "success", durationMs: Number.NaN });
-  const buckets = (await metrics.text()).match(/le="[^"]+",tool="code_run"\} \d+/g);
-  expect(buckets?.at(0)).toBe('le="0.001",tool="code_run"} 1');
+  metrics.recordExecution({ tool: "run_code", status: "success", durationMs: 0.9 });
+  metrics.recordExecution({ tool: "run_code", status: "success", durationMs: 299_000 });
+  metrics.recordExecution({ tool: "run_code", status: "success", durationMs: Number.NaN });
+  const buckets = (await metrics.text()).match(/le="[^"]+",tool="run_code"\} \d+/g);
+  expect(buckets?.at(0)).toBe('le="0.001",tool="run_code"} 1');
   expect(buckets?.slice(-3)).toEqual([
-    'le="120",tool="code_run"} 1',
-    'le="300",tool="code_run"} 2',
-    'le="+Inf",tool="code_run"} 2',
+    'le="120",tool="run_code"} 1',
+    'le="300",tool="run_code"} 2',
+    'le="+Inf",tool="run_code"} 2',
   ]);
 });
 
@@ -147,9 +147,9 @@ it("removes a sandbox's series when it has ended, and keeps at most a thousand",
 it("shares its series with others of the same registry, and refuses one that has them otherwise", async () => {
   const registry = new Registry();
   const [first, second] = [await createMetrics({ registry }), await createMetrics({ registry })];
-  first.recordViolation({ tool: "code_run", reason: "path" });
-  second.recordViolation({ tool: "code_run", reason: "path" });
-  expect(await series(first)).toContain('sandbox_policy_violations_total{tool="code_run",reason="path"} 2');
+  first.recordViolation({ tool: "run_code", reason: "path" });
+  second.recordViolation({ tool: "run_code", reason: "path" });
+  expect(await series(first)).toContain('sandbox_policy_violations_total{tool="run_code",reason="path"} 2');
   const taken = new Registry();
   new Gauge({ name: "sandbox_executions_total", help: "taken", registers: [taken] });
   await expect(createMetrics({ registry: taken })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });

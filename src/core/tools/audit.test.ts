@@ -36,8 +36,8 @@ describe("the record of a tool call", () => {
     ["file_edit", { path: "../x", oldText: "a", newText: "b" }, "file_edit ../x", "PATH_TRAVERSAL"],
     ["file_list", { path: "/root" }, "file_list /root", "PATH_TRAVERSAL"],
     ["file_delete", { path: "." }, "file_delete .", "INVALID_ARGUMENT"],
-    ["file_search", { path: "/etc", content: "root" }, "search /etc", "PATH_TRAVERSAL"],
-    ["file_search", { content: "(", regex: true }, "search .", "INVALID_ARGUMENT"],
+    ["file_search", { path: "/etc", content: "root" }, "file_search /etc", "PATH_TRAVERSAL"],
+    ["file_search", { content: "(", regex: true }, "file_search .", "INVALID_ARGUMENT"],
     [
       "run_tests",
       { language: "python", code: "x = 1", testsPath: "../../etc/shadow" },

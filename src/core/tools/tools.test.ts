@@ -165,11 +165,11 @@ describe("the tools of a session", () => {
         files_written,
       ]),
     ).toEqual([
-      ["code_run", "success", "agent-7", expect.anything(), []],
+      ["run_code", "success", "agent-7", expect.anything(), []],
       ["file_write", "success", "agent-7", [], ["a.txt"]],
       ["file_read", "success", "agent-7", ["a.txt"], []],
       ["file_read", "error", "agent-7", null, null],
-      ["search", "success", "agent-7", ["."], []],
+      ["file_search", "success", "agent-7", ["."], []],
     ]);
   });
 });
@@ -437,14 +437,14 @@ policies:
   default:
     sandbox_enabled: true
   tools:
-    code_run: { max_memory: 1GB }
+    run_code: { max_memory: 1GB }
     shell_exec: { denied_commands: [curl] }
     file_read: { denied_paths: ["/workspace/secret/**", "/workspace/**/*.key"] }
     file_list: { denied_paths: ["/workspace/secret/**", "/workspace/**/*.key"] }
     search: { denied_paths: ["/workspace/secret/**", "/workspace/**/*.key"] }
     file_delete: { denied_paths: ["/workspace/**/*.key"] }
   agent_roles:
-    coder: { inherits: default, tools: [code_run, shell_exec, file_read, file_write, file_list, search, file_delete] }
+    coder: { inherits: default, tools: [run_code, shell_exec, file_read, file_write, file_list, file_search, file_delete] }
     reader: { inherits: default, tools: [file_read] }
 `;
   let guarded: SandboxManager;

@@ -53,7 +53,7 @@ describe("an attempt", () => {
       agentId: "agent_456",
       orgId: "org_789",
       role: "code_assistant",
-      tool: "code_run",
+      tool: "run_code",
       language: "python",
       code: "print(1)",
     });
@@ -72,7 +72,7 @@ describe("an attempt", () => {
       filesDeleted: [],
       riskLevel: "SAFE",
       findings: [],
-      policyRule: "tools.code_run",
+      policyRule: "tools.run_code",
     });
     expect(await read()).toEqual([record]);
     const { host, pid, hash, code_hash, ...rest } = record;
@@ -94,7 +94,7 @@ describe("an attempt", () => {
       role: "code_assistant",
       sandbox_id: "sandbox_xyz",
       backend: "bubblewrap",
-      tool: "code_run",
+      tool: "run_code",
       language: "python",
       code: null,
       command: null,
@@ -112,7 +112,7 @@ describe("an attempt", () => {
       error: null,
       risk_level: "SAFE",
       findings: [],
-      policy_rule: "tools.code_run",
+      policy_rule: "tools.run_code",
       decided_by: null,
       confirmation: null,
       details: null,

@@ -9,7 +9,7 @@ import { AUDIT_RESULTS, type AuditRecord } from "./record.js";
 import { tailAudit } from "./tail.js";
 
 const COUNT = 300;
-const TOOLS = ["code_run", "shell_exec", "file_read"];
+const TOOLS = ["run_code", "shell_exec", "file_read"];
 const at = (index: number) => new Date(Date.UTC(2026, 1, 7, 12, index));
 
 let directory: string;
@@ -108,7 +108,7 @@ describe("a query", () => {
   });
 
   it("can be stopped", async () => {
-    await expect(find({ tool: "code_run", signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow(
+    await expect(find({ tool: "run_code", signal: AbortSignal.abort(new Error("enough")) })).rejects.toThrow(
       "enough",
     );
   });

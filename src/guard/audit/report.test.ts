@@ -38,7 +38,7 @@ describe("a report", () => {
       ["rejected", 30_000, "rejected"],
     ] as const)
       await attempt({ ...agent, result, confirmation, decidedBy: "alice", details: { waited_ms: waited } });
-    await attempt({ tool: "code_run", result: "interrupted" });
+    await attempt({ tool: "run_code", result: "interrupted" });
     await network("a.example", { networkBytesSent: 10, networkBytesRecv: 20 });
     await network("a.example", { result: "failure" });
     await network("b.example", { result: "denied", details: { count: 5 } });
@@ -62,7 +62,7 @@ describe("a report", () => {
       ],
       tools: [
         { name: "shell_exec", count: 8 },
-        { name: "code_run", count: 1 },
+        { name: "run_code", count: 1 },
       ],
       roles: [
         { name: "coder", count: 8 },

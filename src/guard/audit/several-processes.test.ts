@@ -36,7 +36,7 @@ const STARTER = `
 import { AuditLogger } from "./audit.mjs";
 // Not synced before it is killed: the record is in the log, and the attempt still in the journal.
 const logger = new AuditLogger({ directory: process.argv[2], fsyncIntervalMs: 600_000 });
-const attempts = ["a", "b", "c"].map((sessionId) => logger.begin({ sessionId, tool: "code_run", code: "x" }));
+const attempts = ["a", "b", "c"].map((sessionId) => logger.begin({ sessionId, tool: "run_code", code: "x" }));
 await attempts[0].end({ result: "success" });
 process.stdout.write(attempts.map(({ id }) => id).join() + "\\n");
 setInterval(() => {}, 1000);
@@ -232,7 +232,7 @@ describe("an attempt whose process is killed", () => {
     for (const recoverer of recoverers) await recoverer.closed;
     expect(recoverers.map((each) => each.child.exitCode)).toEqual([0, 0, 0, 0]);
     const [a, b, c] = lines[0]!.split(",");
-    const interrupted = { result: "interrupted", tool: "code_run", pid: child.pid };
+    const interrupted = { result: "interrupted", tool: "run_code", pid: child.pid };
     const error = "The process that ran this was killed";
     expect(await read()).toMatchObject([
       { id: a, session_id: "a", result: "success", pid: child.pid },

@@ -18,12 +18,12 @@ const DETAILS: ConfirmationDetails = {
   agentId: "a",
   orgId: "o",
   role: "code_assistant",
-  tool: "code_run",
+  tool: "run_code",
   language: "python",
   code: "print(1)",
   riskLevel: "high",
   findings: [finding("net"), finding("fs")],
-  rule: { path: "tools.code_run", source: "policy.yaml", line: 3, why: "asks" },
+  rule: { path: "tools.run_code", source: "policy.yaml", line: 3, why: "asks" },
   limits: { memoryMb: 512 },
   backend: "bubblewrap",
 };
@@ -421,7 +421,7 @@ describe("an approval for the session", () => {
     ["a higher risk", { riskLevel: "critical" }],
     ["a finding that is new", { findings: [finding("net"), finding("exec")] }],
     ["a finding that is new and not listed", { findingRules: ["net", "fs", "exec"] }],
-    ["names that only look the same when joined", { orgId: 'o","code_run', tool: "" }],
+    ["names that only look the same when joined", { orgId: 'o","run_code', tool: "" }],
     ["a level that does not exist", { riskLevel: "none" as "low" }],
   ])("does not cover %s", async (_, second) => {
     expect((await follows({}, second)).isAsked).toBe(true);

@@ -14,7 +14,7 @@ function request(overrides: Partial<ConfirmationRequest> = {}): ConfirmationRequ
     agentId: "a",
     orgId: "o",
     role: "r",
-    tool: "code_run",
+    tool: "run_code",
     code: "1",
     riskLevel: "low",
     findings: [],

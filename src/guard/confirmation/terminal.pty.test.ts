@@ -73,7 +73,7 @@ const REQUEST = {
   agentId: "agent",
   orgId: "org",
   role: "code_assistant",
-  tool: "code_run",
+  tool: "run_code",
   language: "python",
   code: "import os\nos.remove('x')",
   riskLevel: "high",
@@ -87,7 +87,7 @@ const REQUEST = {
       why: "deletes files",
     },
   ],
-  rule: { path: "tools.code_run", source: "policy.yaml", line: 7, why: "high risk needs a person" },
+  rule: { path: "tools.run_code", source: "policy.yaml", line: 7, why: "high risk needs a person" },
   limits: { memoryMb: 512, network: "none" },
   backend: "bubblewrap",
 };
@@ -162,14 +162,14 @@ real.it("shows everything on a real terminal, and takes yes for once", async () 
       "",
       "  HIGH      line 2:1, python.remove: deletes files",
       "            os.remove('x')",
-      "  Rule      policy.yaml:7 tools.code_run: high risk needs a person",
+      "  Rule      policy.yaml:7 tools.run_code: high risk needs a person",
       "  Limits    512 MiB of memory, network none",
       "  Runs in   bubblewrap",
       "  For       agent agent, role code_assistant, of org",
       "  Session   session",
       "",
       "  Risk      HIGH, 1 finding",
-      "  Code      code_run, python, 2 lines, 24 characters",
+      "  Code      run_code, python, 2 lines, 24 characters",
       "  Time      60 s to answer, then it is rejected",
       "",
     ].join("\n"),
@@ -376,7 +376,7 @@ real.it("shows very long code to its last line, and sums up at the end", async (
   const end = rows.findIndex((row) => row.startsWith("Run it?"));
   expect(rows.slice(end - 3, end)).toEqual([
     "  Risk      HIGH, 1 finding",
-    "  Code      code_run, python, 5000 lines, 58889 characters",
+    "  Code      run_code, python, 5000 lines, 58889 characters",
     expect.stringMatching(/^ {2}Time {6}\d+ s to answer, then it is rejected$/),
   ]);
 });

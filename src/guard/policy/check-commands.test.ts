@@ -6,10 +6,10 @@ const TRICKS: { "run curl": Record<string, string[]>; "known only when it runs":
   readFileSync(new URL("../analysis/testdata/tricks.json", import.meta.url), "utf8"),
 );
 
-/** An engine with these rules for shell_exec and code_run. */
+/** An engine with these rules for shell_exec and run_code. */
 function engine(rules: string): PolicyEngine {
   return new PolicyEngine(
-    parsePolicy(`policies:\n  tools:\n    shell_exec: ${rules}\n    code_run: ${rules}\n`, "p.yaml"),
+    parsePolicy(`policies:\n  tools:\n    shell_exec: ${rules}\n    run_code: ${rules}\n`, "p.yaml"),
   );
 }
 
@@ -277,7 +277,7 @@ it("without a rule about commands nothing is parsed", async () => {
   const policy = engine("{}");
   expect(await verdict(policy, "ls 'a")).toBe("allow");
   expect(
-    (await policy.decide({ tool: "code_run", code: "def f(:", language: "python" })).hasCommandRules,
+    (await policy.decide({ tool: "run_code", code: "def f(:", language: "python" })).hasCommandRules,
   ).toBe(false);
 });
 
@@ -300,13 +300,13 @@ describe("a program that hides how it starts curl is denied", () => {
     readFileSync(new URL("../analysis/testdata/hidden-starts.json", import.meta.url), "utf8"),
   );
   const policy = new PolicyEngine(
-    parsePolicy("policies:\n  tools:\n    code_run: {denied_commands: [curl]}\n", "p.yaml"),
+    parsePolicy("policies:\n  tools:\n    run_code: {denied_commands: [curl]}\n", "p.yaml"),
   );
   const programs = Object.entries(hidden).flatMap(([language, codes]) =>
     codes.map((code) => ({ language, code })),
   );
   it.each(programs)("$language: $code", async (program) => {
-    expect((await policy.decide({ tool: "code_run", ...program })).verdict).toBe("deny");
+    expect((await policy.decide({ tool: "run_code", ...program })).verdict).toBe("deny");
   });
 
   it.each([
@@ -327,6 +327,6 @@ describe("a program that hides how it starts curl is denied", () => {
     ["javascript", "process.exitCode = 1; require('child_process').execSync('ls');"],
     ["bash", "[[ -v a[0] && $n -eq 1 ]]; ENV=production ls; ssh -o BatchMode=yes h ls"],
   ])("but not %s: %s", async (language, code) => {
-    expect((await policy.decide({ tool: "code_run", language, code })).verdict).toBe("allow");
+    expect((await policy.decide({ tool: "run_code", language, code })).verdict).toBe("allow");
   });
 });

@@ -19,7 +19,12 @@ export function findContradictions(policy: Policy): Contradiction[] {
       { rule: policy.rolesRule, message: `more than ${MAX_ROLES} roles`, hint: "Let roles share rules." },
     ];
   }
-  const roles = [...policy.roles.values()].flatMap((role) => roleContradictions(role, policy));
+  const { defaultRole } = policy;
+  const isUnknown = defaultRole !== undefined && !policy.roles.has(defaultRole.value);
+  const roles = [
+    ...(isUnknown ? [unknownRole(defaultRole, [...policy.roles.keys()])] : []),
+    ...[...policy.roles.values()].flatMap((role) => roleContradictions(role, policy)),
+  ];
   const blocks = [policy.default, ...policy.tools.values(), ...policy.roles.values()].flatMap(
     blockContradictions,
   );
@@ -109,12 +114,8 @@ function criticalContradictions(name: string, { settings }: RuleBlock): Contradi
 
 function roleContradictions(role: Role, { roles }: Policy): Contradiction[] {
   const found: Contradiction[] = [];
-  for (const { value, rule } of role.inherits) {
-    if (roles.has(value)) continue;
-    const near = closestWord(value, ["default", ...roles.keys()]);
-    const known = ["default", ...roles.keys()].slice(0, 20).join(", ");
-    const hint = near === undefined ? `Known: ${known}.` : `Did you mean ${near}?`;
-    found.push({ rule, message: `there is no role named ${JSON.stringify(value)}`, hint });
+  for (const parent of role.inherits) {
+    if (!roles.has(parent.value)) found.push(unknownRole(parent, ["default", ...roles.keys()]));
   }
   const { isCircular, levels, hasTools } = lookUp(role, roles);
   const { rule, name } = role;
@@ -134,6 +135,12 @@ function roleContradictions(role: Role, { roles }: Policy): Contradiction[] {
     });
   }
   return found;
+}
+
+function unknownRole({ value, rule }: Setting<string>, names: readonly string[]): Contradiction {
+  const near = closestWord(value, names);
+  const hint = near === undefined ? `Known: ${names.slice(0, 20).join(", ")}.` : `Did you mean ${near}?`;
+  return { rule, message: `there is no role named ${JSON.stringify(value)}`, hint };
 }
 
 /** What a role reaches by inheriting, level by level; each role is looked at once. */

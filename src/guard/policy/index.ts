@@ -27,6 +27,6 @@ export type {
   Settings,
 } from "./policy.js";
 export { PolicyEngine } from "./policy-engine.js";
+export { POLICY_PRESETS, type PolicyPreset } from "./presets.js";
 export { type ReviewedRule, rulesToReview } from "./rules-to-review.js";
-export { POLICY_TEMPLATE } from "./template.js";
 export { BUILT_IN_TOOLS, TIERS, type Tier, type Tool } from "./tools.js";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SandboxError } from "../../kit/errors.js";
-import { checkPolicy, loadPolicy, POLICY_TEMPLATE, parsePolicy, readPolicyText } from "./index.js";
+import { checkPolicy, loadPolicy, POLICY_PRESETS, parsePolicy, readPolicyText } from "./index.js";
 
 /** Two complete policies. Their keys and units must stay valid. */
 const DOCUMENT = readFileSync(new URL("./testdata/policy-examples.md", import.meta.url), "utf8");
@@ -38,7 +38,7 @@ describe("the example policies", () => {
 
   it("mean what they say", () => {
     const policy = parsePolicy(EXAMPLES.join("\n"), "p.yaml");
-    expect([...policy.tools.keys()]).toEqual(["file_read", "shell_exec", "code_run", "browser_automation"]);
+    expect([...policy.tools.keys()]).toEqual(["file_read", "shell_exec", "run_code", "browser_automation"]);
     expect([...policy.roles.keys()]).toEqual(["code_assistant", "data_analyst", "web_scraper"]);
     expect(policy.default.settings).toMatchObject({
       max_execution_time: {
@@ -54,9 +54,12 @@ describe("the example policies", () => {
   });
 });
 
-it("the template of `policy init` loads, and holds the document's roles", () => {
-  const policy = parsePolicy(POLICY_TEMPLATE, "template");
-  expect([...policy.roles.keys()]).toEqual(expect.arrayContaining(["code_assistant", "data_analyst"]));
+it.each(Object.entries(POLICY_PRESETS))("the preset %s of `policy init` loads", (_, text) => {
+  expect(checkPolicy(text, "preset")).toEqual([]);
+});
+
+it.each(["dev", "strict"] as const)("the preset %s holds the document's roles", (name) => {
+  expect([...parsePolicy(POLICY_PRESETS[name]).roles.keys()]).toEqual(["code_assistant", "data_analyst"]);
 });
 
 describe("a mistake is told with its line, column and the nearest right word", () => {
@@ -84,6 +87,21 @@ describe("a mistake is told with its line, column and the nearest right word", (
       ['3:5 policies.tools.shel_exec: there is no tool named "shel_exec" (Did you mean shell_exec?)'],
     ],
     [
+      "a tool under both of its names",
+      tools("run_code: {}\ncode_run: {}"),
+      ["4:5 policies.tools.code_run: code_run is another name of run_code, which stands here already"],
+    ],
+    [
+      "a default role that is none",
+      `default_role: coder\n${roles("code:\n  tools: [file_read]")}`,
+      ['1:15 default_role: there is no role named "coder" (Did you mean code?)'],
+    ],
+    [
+      "a default role of another kind",
+      `default_role: [a]\n${roles("a:\n  tools: [file_read]")}`,
+      ["1:15 default_role: expected the name of a role, not nothing"],
+    ],
+    [
       "an unknown tool of a role",
       roles("a:\n  tools:\n    - file_read\n    - file_raed"),
       ['6:11 policies.agent_roles.a.tools[1]: there is no tool named "file_raed" (Did you mean file_read?)'],
@@ -95,9 +113,9 @@ describe("a mistake is told with its line, column and the nearest right word", (
     ],
     [
       "an unknown language",
-      tools("code_run:\n  supported_languages: [pyhton]"),
+      tools("run_code:\n  supported_languages: [pyhton]"),
       [
-        '4:29 policies.tools.code_run.supported_languages[0]: there is no language named "pyhton" (Did you mean python?)',
+        '4:29 policies.tools.run_code.supported_languages[0]: there is no language named "pyhton" (Did you mean python?)',
       ],
     ],
     [
@@ -216,7 +234,7 @@ describe("a mistake is told with its line, column and the nearest right word", (
 
   it("every problem is told, not only the first", () => {
     const text = tools(
-      "shel_exec: {}\nfile_read:\n  max_memroy: 1\n  risk_level: none\ncode_run:\n  max_cpu: -1",
+      "shel_exec: {}\nfile_read:\n  max_memroy: 1\n  risk_level: none\nrun_code:\n  max_cpu: -1",
     );
     expect(checkPolicy(text, "p.yaml").map(({ line }) => line)).toEqual([3, 5, 6, 8]);
   });
@@ -249,8 +267,8 @@ describe("rules that contradict each other are a mistake", () => {
     ],
     [
       "a role without a sandbox",
-      roles("a:\n  tools: [file_read, code_run]\n  sandbox_enabled: false"),
-      "5:7 code_run runs code, which never happens outside a sandbox",
+      roles("a:\n  tools: [file_read, run_code]\n  sandbox_enabled: false"),
+      "5:7 run_code runs code, which never happens outside a sandbox",
     ],
     [
       "a command that is allowed and denied",

@@ -17,7 +17,7 @@ import type {
   Settings,
 } from "./policy.js";
 import { type ItemCheck, NETWORK_ITEMS, readSetting, SETTING_KINDS, shown } from "./setting-kinds.js";
-import { BUILT_IN_TOOLS } from "./tools.js";
+import { BUILT_IN_TOOLS, toolName } from "./tools.js";
 import { YamlTree } from "./yaml-tree.js";
 
 const MAX_POLICY_CHARACTERS = 1024 * 1024;
@@ -78,7 +78,13 @@ class Reader {
       tree.complain(tree.root, "", "the policy is empty", "skerry policy init prints one to start from.");
       return undefined;
     }
-    const parts = this.#block(tree.root, "", ["version", "custom_tools", "policies", "network"]);
+    const parts = this.#block(tree.root, "", [
+      "version",
+      "default_role",
+      "custom_tools",
+      "policies",
+      "network",
+    ]);
     const version = parts.get("version");
     if (version !== undefined && tree.scalar(version) !== 1) {
       tree.complain(version, "version", `expected version 1, not ${shown(tree.scalar(version))}`);
@@ -92,8 +98,12 @@ class Reader {
       policies === undefined
         ? new Map<string, unknown>()
         : this.#block(policies, "policies", ["default", "tools", "agent_roles"]);
+    const [defaultRole] = parts.has("default_role")
+      ? this.#single(parts.get("default_role"), "default_role")
+      : [];
     const policy: Policy = {
       source: this.#source,
+      ...(defaultRole !== undefined && { defaultRole }),
       default: this.#ruleBlock(sections.get("default"), "policies.default"),
       toolsRule: this.#keyRule(policies, "tools"),
       rolesRule: this.#keyRule(policies, "agent_roles"),
@@ -117,7 +127,7 @@ class Reader {
   #readCustomTools(node: unknown): void {
     if (node === undefined) return;
     for (const item of this.#list(node, "custom_tools")) {
-      if (BUILT_IN_TOOLS.has(item.value)) {
+      if (BUILT_IN_TOOLS.has(toolName(item.value))) {
         this.#refuse(item.rule, `${item.value} is built in and need not be declared`);
       } else if (this.#isName(item.rule, item.value)) this.#custom.add(item.value);
     }
@@ -129,8 +139,10 @@ class Reader {
     for (const { key, at, value } of this.#tree.entries(node, "policies.tools")) {
       const path = `policies.tools.${key}`;
       const rule = this.#tree.reference(at, path);
-      if (this.#isTool(rule, key))
-        tools.set(key, { rule, settings: this.#settings(value, path, ["risk_level"]) });
+      const name = toolName(key);
+      if (tools.has(name)) this.#refuse(rule, `${key} is another name of ${name}, which stands here already`);
+      else if (this.#isTool(rule, name))
+        tools.set(name, { rule, settings: this.#settings(value, path, ["risk_level"]) });
     }
     return tools;
   }
@@ -154,7 +166,10 @@ class Reader {
     const find = (key: string) => entries.find((entry) => entry.key === key)?.value;
     const toolsNode = find("tools");
     const inheritsNode = find("inherits");
-    const tools = toolsNode === undefined ? undefined : this.#list(toolsNode, `${path}.tools`);
+    const tools =
+      toolsNode === undefined
+        ? undefined
+        : this.#list(toolsNode, `${path}.tools`).map((item) => ({ ...item, value: toolName(item.value) }));
     for (const tool of tools ?? []) this.#isTool(tool.rule, tool.value);
     const inherits =
       inheritsNode === undefined

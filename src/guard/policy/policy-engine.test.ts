@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { POLICY_TEMPLATE, PolicyEngine, type PolicyRequest, parsePolicy } from "./index.js";
+import { POLICY_PRESETS, PolicyEngine, type PolicyRequest, parsePolicy } from "./index.js";
 
 const DOCUMENT = readFileSync(new URL("./testdata/policy-examples.md", import.meta.url), "utf8");
 const EXAMPLES = [...DOCUMENT.matchAll(/```yaml\n([\s\S]*?)```/g)].map((match) => match[1]!).join("\n");
@@ -20,12 +20,12 @@ describe("the example policy", () => {
   it.each<[string, PolicyRequest, string]>([
     [
       "lets a tool be used",
-      { tool: "code_run", language: "python", code: "print(1)" },
+      { tool: "run_code", language: "python", code: "print(1)" },
       "allow policies.tools.code_run:40",
     ],
     [
       "lets a role use its tool",
-      { tool: "code_run", role: "data_analyst", language: "python" },
+      { tool: "run_code", role: "data_analyst", language: "python" },
       "allow policies.agent_roles.data_analyst.tools[1]:73",
     ],
     [
@@ -40,15 +40,15 @@ describe("the example policy", () => {
     ],
     ["denies a tool that it does not list", { tool: "file_write" }, "deny policies.tools:11"],
     ["denies an unknown tool", { tool: "format_disk" }, "deny policies.tools:11"],
-    ["denies an unknown role", { tool: "code_run", role: "root" }, "deny policies.agent_roles:60"],
+    ["denies an unknown role", { tool: "run_code", role: "root" }, "deny policies.agent_roles:60"],
     [
       "denies a language that is not supported",
-      { tool: "code_run", language: "bash", code: "ls" },
+      { tool: "run_code", language: "bash", code: "ls" },
       "deny policies.tools.code_run.supported_languages:43",
     ],
     [
       "takes a language by its other name",
-      { tool: "code_run", language: "JS", code: "1" },
+      { tool: "run_code", language: "JS", code: "1" },
       "allow policies.tools.code_run:40",
     ],
     [
@@ -98,7 +98,7 @@ describe("the example policy", () => {
     ],
     [
       "denies any host where there is no network",
-      { tool: "code_run", language: "python", domains: ["www.example.com"] },
+      { tool: "run_code", language: "python", domains: ["www.example.com"] },
       "deny policies.default.network_access:8",
     ],
   ])("%s", async (_, request, expected) => {
@@ -106,7 +106,7 @@ describe("the example policy", () => {
   });
 
   it("gives the limits of tool and role, the stricter where both set one, and says so", async () => {
-    const { limits, limitRules } = await document.decide({ tool: "code_run", role: "data_analyst" });
+    const { limits, limitRules } = await document.decide({ tool: "run_code", role: "data_analyst" });
     expect(limits).toEqual({ timeoutMs: 120_000, memoryMb: 1024, cpus: 1 });
     expect(limitRules.memoryMb).toMatchObject({
       rule: { path: "policies.tools.code_run.max_memory", line: 48 },
@@ -121,7 +121,7 @@ describe("the example policy", () => {
   });
 
   it("says which tools need a sandbox", async () => {
-    const tools = ["file_read", "shell_exec", "code_run", "browser_automation"];
+    const tools = ["file_read", "shell_exec", "run_code", "browser_automation"];
     const decisions = await Promise.all(tools.map((tool) => document.decide({ tool })));
     expect(decisions.map(({ sandbox, tier }) => [sandbox, tier])).toEqual([
       [false, "low"],
@@ -235,10 +235,10 @@ policies:
       allowed_domains: ["*.example.com", a.example.org]
       supported_languages: [python, bash]
       requires_confirmation: false
-    code_run: {}
+    run_code: {}
   agent_roles:
     careful:
-      tools: [shell_exec, code_run]
+      tools: [shell_exec, run_code]
       network_access: false
       security_mode: strict
       max_risk: medium
@@ -282,7 +282,7 @@ policies:
 
   it("a tool's own word replaces the default, where the role has none", async () => {
     expect((await policy.decide({ tool: "shell_exec", command: "ls" })).verdict).toBe("allow");
-    expect((await policy.decide({ tool: "code_run", role: "careful" })).verdict).toBe("confirm");
+    expect((await policy.decide({ tool: "run_code", role: "careful" })).verdict).toBe("confirm");
   });
 });
 
@@ -482,30 +482,30 @@ network:
 
   it("everybody else has the network's own list", async () => {
     const verdict = async (host: string) =>
-      (await policy.decide({ tool: "search", domains: [host] })).verdict;
+      (await policy.decide({ tool: "file_search", domains: [host] })).verdict;
     expect([await verdict("api.example.net"), await verdict("www.example.com")]).toEqual(["allow", "deny"]);
   });
 });
 
 describe("whatever is asked", () => {
-  const template = new PolicyEngine(parsePolicy(POLICY_TEMPLATE, "template"));
+  const template = new PolicyEngine(parsePolicy(POLICY_PRESETS.strict, "template"));
 
   it.each([
     ["no tool", {}],
     ["a number", { tool: 1 }],
     ["an object", { tool: {} }],
-    ["a list of tools", { tool: ["code_run"] }],
-    ["an object as a role", { tool: "code_run", role: { toString: () => "data_analyst" } }],
-    ["an object as code", { tool: "code_run", code: {} }],
+    ["a list of tools", { tool: ["run_code"] }],
+    ["an object as a role", { tool: "run_code", role: { toString: () => "data_analyst" } }],
+    ["an object as code", { tool: "run_code", code: {} }],
     ["a number as a command", { tool: "shell_exec", command: 7 }],
     ["a text as argv", { tool: "shell_exec", argv: "curl" }],
     ["numbers in argv", { tool: "shell_exec", argv: [1] }],
     ["a text as paths", { tool: "file_read", paths: "x" }],
     ["nothing in paths", { tool: "file_read", paths: [null] }],
     ["another kind of access", { tool: "file_read", paths: [{ path: "a", access: "execute" }] }],
-    ["numbers as domains", { tool: "code_run", domains: [1] }],
+    ["numbers as domains", { tool: "run_code", domains: [1] }],
     ["nothing", null],
-    ["a text", "code_run"],
+    ["a text", "run_code"],
   ])("%s instead of a request is denied, not an error", async (_, request) => {
     expect((await template.decide(request as never)).verdict).toBe("deny");
   });
@@ -514,8 +514,8 @@ describe("whatever is asked", () => {
     "%j is neither a tool nor a role nor a language",
     async (name) => {
       expect((await template.decide({ tool: name })).verdict).toBe("deny");
-      expect((await template.decide({ tool: "code_run", role: name })).verdict).toBe("deny");
-      expect((await template.decide({ tool: "code_run", language: name })).verdict).toBe("deny");
+      expect((await template.decide({ tool: "run_code", role: name })).verdict).toBe("deny");
+      expect((await template.decide({ tool: "run_code", language: name })).verdict).toBe("deny");
     },
   );
 
@@ -528,12 +528,12 @@ describe("whatever is asked", () => {
     const evil = "\u001b[31m\u202ex\n";
     const requests: PolicyRequest[] = [
       { tool: evil },
-      { tool: "code_run", role: evil },
-      { tool: "code_run", language: evil },
+      { tool: "run_code", role: evil },
+      { tool: "run_code", language: evil },
       { tool: "shell_exec", command: `${evil} $'\\e[31m'` },
       { tool: "shell_exec", command: `sh -c 'curl "${evil}` },
       { tool: "file_read", paths: [{ path: evil, access: "read" }] },
-      { tool: "code_run", domains: [evil] },
+      { tool: "run_code", domains: [evil] },
     ];
     for (const request of requests) {
       const { considered } = await template.decide(request);
@@ -543,9 +543,10 @@ describe("whatever is asked", () => {
 
   it("code of 10 MB is denied where commands have rules, and not looked into where they have none", async () => {
     const code = "print(1)\n".repeat(1_200_000);
-    const ruled = engine("policies:\n  tools:\n    code_run:\n      denied_commands: [curl]\n");
-    expect((await ruled.decide({ tool: "code_run", language: "python", code })).verdict).toBe("deny");
-    expect((await template.decide({ tool: "code_run", language: "python", code })).verdict).toBe("allow");
+    const ruled = engine("policies:\n  tools:\n    run_code:\n      denied_commands: [curl]\n");
+    expect((await ruled.decide({ tool: "run_code", language: "python", code })).verdict).toBe("deny");
+    const free = engine("policies:\n  tools:\n    run_code: {}\n");
+    expect((await free.decide({ tool: "run_code", language: "python", code })).verdict).toBe("allow");
   });
 
   it("a NUL byte in a command is denied, with and without rules", async () => {
@@ -556,8 +557,8 @@ describe("whatever is asked", () => {
   });
 
   it("a NUL byte in code is denied where commands have rules", async () => {
-    const ruled = engine("policies:\n  tools:\n    code_run:\n      denied_commands: [curl]\n");
-    expect((await ruled.decide({ tool: "code_run", language: "python", code: "print(1)\0" })).verdict).toBe(
+    const ruled = engine("policies:\n  tools:\n    run_code:\n      denied_commands: [curl]\n");
+    expect((await ruled.decide({ tool: "run_code", language: "python", code: "print(1)\0" })).verdict).toBe(
       "deny",
     );
   });
@@ -579,5 +580,47 @@ describe("whatever is asked", () => {
       "deny policies.tools.shell_exec.allowed_commands",
       "allow policies.agent_roles.code_assistant.tools[3]",
     ]);
+  });
+});
+
+describe("another name of a tool", () => {
+  it.each([
+    ["code_run", "run_code"],
+    ["search", "file_search"],
+  ])("%s is %s, in a policy and in a request", async (other, name) => {
+    const policies = [other, name].map((each) =>
+      engine(
+        `policies:\n  tools:\n    ${each}: { max_memory: 64MB }\n  agent_roles:\n    a: { tools: [${each}] }\n`,
+      ),
+    );
+    for (const policy of policies) {
+      for (const tool of [other, name]) {
+        expect(await policy.decide({ tool, role: "a" })).toMatchObject({
+          verdict: "allow",
+          tool: name,
+          why: `a has ${name}`,
+          limits: { memoryMb: 64 },
+        });
+      }
+    }
+  });
+});
+
+describe("a call without a role", () => {
+  const text = (first: string) =>
+    `${first}policies:\n  agent_roles:\n    a: { tools: [file_read] }\n    b: { tools: [run_code] }\n`;
+
+  it("has the policy's default role, in the decision too", async () => {
+    const policy = engine(text("default_role: a\n"));
+    expect(await policy.decide({ tool: "file_read" })).toMatchObject({ verdict: "allow", role: "a" });
+    expect(await policy.decide({ tool: "run_code" })).toMatchObject({ verdict: "deny", role: "a" });
+    expect(await policy.decide({ tool: "run_code", role: "b" })).toMatchObject({
+      verdict: "allow",
+      role: "b",
+    });
+  });
+
+  it("is denied a role's tools where there is no default role", async () => {
+    expect(await engine(text("")).decide({ tool: "file_read" })).toMatchObject({ verdict: "deny" });
   });
 });

@@ -20,7 +20,7 @@ import {
   strictMode,
 } from "./effective-settings.js";
 import type { Items, Policy, RuleReference } from "./policy.js";
-import { BUILT_IN_TOOLS, CUSTOM_TOOL, languageName, type Tier } from "./tools.js";
+import { BUILT_IN_TOOLS, CUSTOM_TOOL, languageName, type Tier, toolName } from "./tools.js";
 
 const STRICTNESS = ["allow", "confirm", "deny"];
 
@@ -68,9 +68,10 @@ export class PolicyEngine {
   }
 
   /** What the policy says to a request. Never throws for one: what makes no sense is denied. */
-  async decide(request: PolicyRequest): Promise<PolicyDecision> {
+  async decide(given: PolicyRequest): Promise<PolicyDecision> {
     const { policy } = this;
-    if (!isWellFormed(request)) return this.#compose({ tool: "" }, NO_LAYERS, [MALFORMED]);
+    if (!isWellFormed(given)) return this.#compose({ tool: "" }, NO_LAYERS, [MALFORMED]);
+    const request = { ...given, tool: toolName(given.tool), role: given.role ?? policy.defaultRole?.value };
     const role = request.role === undefined ? undefined : this.#roles.get(request.role);
     const layers: Layers = {
       base: policy.default.settings,

@@ -73,6 +73,8 @@ export interface NetworkRules {
 /** A policy file that was read without a complaint. */
 export interface Policy {
   readonly source: string;
+  /** The role of a call that names none. */
+  readonly defaultRole?: Setting<string>;
   readonly default: RuleBlock;
   /** Where the tools and roles begin, for what is in none of them. */
   readonly toolsRule: RuleReference;

@@ -13,20 +13,31 @@ const writes: Tool = { tier: "medium", runsCode: false };
 const runs: Tool = { tier: "high", runsCode: true };
 const reachesFurther: Tool = { tier: "critical", runsCode: true };
 
-/** Tools that a policy may name without declaring them in `custom_tools`. */
+/** Tools that a policy may name without declaring them in `custom_tools`, by the names that agents know. */
 export const BUILT_IN_TOOLS: ReadonlyMap<string, Tool> = new Map([
+  ["run_code", runs],
+  ["shell_exec", runs],
   ["file_read", reads],
-  ["file_list", reads],
-  ["search", reads],
   ["file_write", writes],
   ["file_edit", writes],
+  ["file_list", reads],
+  ["file_search", reads],
   ["file_delete", writes],
-  ["shell_exec", runs],
-  ["code_run", runs],
+  ["run_tests", runs],
   ["browser_automation", runs],
   ["system_admin", reachesFurther],
   ["network_scan", reachesFurther],
 ]);
+
+const OTHER_TOOL_NAMES: ReadonlyMap<string, string> = new Map([
+  ["code_run", "run_code"],
+  ["search", "file_search"],
+]);
+
+/** The one name of a tool: `code_run` and `search` are other names of two. */
+export function toolName(name: string): string {
+  return OTHER_TOOL_NAMES.get(name) ?? name;
+}
 
 /** The assumed effects of a declared tool. */
 export const CUSTOM_TOOL: Tool = runs;

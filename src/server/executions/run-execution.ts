@@ -45,7 +45,7 @@ export async function runExecution(
   const revoked = new AbortController();
   const gone = AbortSignal.any([disconnectSignal(reply), revoked.signal]);
   const used = sessions.use(session, gone);
-  const tool = body.code === undefined ? "shell_exec" : "code_run";
+  const tool = body.code === undefined ? "shell_exec" : "run_code";
   try {
     const id = executions.begin(session, tool);
     const about = { executionId: id, sessionId: session.name };

@@ -11,12 +11,12 @@ const POLICY = `
 policies:
   tools:
     shell_exec: { risk_level: low }
-    code_run: { risk_level: high, requires_confirmation: true }
+    run_code: { risk_level: high, requires_confirmation: true }
     file_list: { risk_level: low }
     file_read: { risk_level: low }
     file_write: { risk_level: low }
   agent_roles:
-    builder: { tools: [shell_exec, code_run, file_list, file_read, file_write] }
+    builder: { tools: [shell_exec, run_code, file_list, file_read, file_write] }
     reader: { tools: [file_list, file_read] }
 `;
 

@@ -104,7 +104,7 @@ it("a server does not start with a backend or a role that there is not", async (
   const refused = { message: expect.stringContaining("unknown-name") };
   await expect(TestServer.open({ backend: "unknown-name" })).rejects.toMatchObject(refused);
   const policy =
-    "policies: { tools: { code_run: { risk_level: low } }, agent_roles: { a: { tools: [code_run] } } }";
+    "policies: { tools: { run_code: { risk_level: low } }, agent_roles: { a: { tools: [run_code] } } }";
   const sandbox = { policy: { role: "unknown-name" } };
   await expect(TestServer.open({ policy, sandbox })).rejects.toMatchObject(refused);
   await expect(TestServer.open({ sandbox })).rejects.toMatchObject({ code: "CONFIG_INVALID" });

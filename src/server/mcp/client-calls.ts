@@ -26,12 +26,8 @@ export interface ClientCallsOptions {
   readonly connection: () => McpConnection;
 }
 
-/** Tools that run a program, by what the list of executions calls that. */
-const EXECUTIONS: Readonly<Record<string, string>> = {
-  run_code: "code_run",
-  shell_exec: "shell_exec",
-  run_tests: "code_run",
-};
+/** Tools that run a program: the list of executions has their calls. */
+const EXECUTIONS = ["run_code", "shell_exec", "run_tests"];
 
 /**
  * The tools and files of a client's session. Each call is a task of that session, so that its end and a stop of the server end
@@ -51,8 +47,7 @@ export function createClientCalls(options: ClientCallsOptions): {
       call: (name, args, call) =>
         asWork(options, call, (signal) => {
           const run = () => tools.call(name, args, { ...call, signal });
-          const execution = Object.hasOwn(EXECUTIONS, name) ? EXECUTIONS[name] : undefined;
-          return execution === undefined ? run() : recorded(services, session, execution, run);
+          return EXECUTIONS.includes(name) ? recorded(services, session, name, run) : run();
         }),
     },
     files: {

@@ -81,13 +81,13 @@ real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
       },
       {
         sessionUid: session,
-        tool: "code_run",
+        tool: "run_code",
         state: "done",
         result: { success: true, reason: "exited", exitCode: 0 },
       },
     ]);
     const audit = (await server.call(key, "GET", "/v1/audit?sessionId=recorded")).body.items;
-    expect(audit.map(({ tool }: { tool: string }) => tool)).toEqual(["file_list", "shell_exec", "code_run"]);
+    expect(audit.map(({ tool }: { tool: string }) => tool)).toEqual(["file_list", "shell_exec", "run_code"]);
     expect(audit[0]).toMatchObject({
       session_id: session,
       org_id: "default",

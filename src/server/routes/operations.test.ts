@@ -12,11 +12,11 @@ import { listPools } from "../../runtime/pool/list-pools.js";
 const POLICY = `
 policies:
   tools:
-    code_run: { risk_level: medium }
+    run_code: { risk_level: medium }
     shell_exec: { risk_level: high, denied_commands: [reboot] }
     file_read: { risk_level: low }
   agent_roles:
-    coder: { tools: [code_run, shell_exec], max_pids: 24 }
+    coder: { tools: [run_code, shell_exec], max_pids: 24 }
     operator: { tools: [shell_exec], max_pids: 32 }
     reader: { tools: [file_read] }
 `;
@@ -227,9 +227,9 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
     };
     const sandbox = /sandbox_memory_usage_bytes\{sandbox_id="(sbx-[0-9a-f]+)"\}/.exec(text)![1];
     for (const [series, least] of [
-      ['sandbox_executions_total{tool="code_run",language="python",status="success"}', 4],
-      ['sandbox_executions_total{tool="code_run",language="python",status="error"}', 1],
-      ['sandbox_execution_duration_seconds_count{tool="code_run"}', 5],
+      ['sandbox_executions_total{tool="run_code",language="python",status="success"}', 4],
+      ['sandbox_executions_total{tool="run_code",language="python",status="error"}', 1],
+      ['sandbox_execution_duration_seconds_count{tool="run_code"}', 5],
       [`sandbox_memory_usage_bytes{sandbox_id="${sandbox}"}`, 1000],
       [`sandbox_cpu_usage_seconds{sandbox_id="${sandbox}"}`, 0],
       ['sandbox_pool_size{status="busy"}', 1],

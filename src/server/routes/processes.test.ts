@@ -10,10 +10,10 @@ const POLICY = `
 policies:
   tools:
     shell_exec: { risk_level: medium }
-    code_run: { requires_confirmation: true }
+    run_code: { requires_confirmation: true }
     file_read: { risk_level: low }
   agent_roles:
-    worker: { tools: [shell_exec, code_run, file_read] }
+    worker: { tools: [shell_exec, run_code, file_read] }
     reader: { tools: [file_read] }
 `;
 

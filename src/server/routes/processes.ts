@@ -71,7 +71,7 @@ export function addProcessRoutes(app: App, services: Services): void {
       const owner = { session, role: caller.role };
       const process = new ServerProcess(owner, shownCommand(body), live.outputsOf(key.org));
       try {
-        await processes.start(process, body.code === undefined ? "shell_exec" : "code_run", (signal) =>
+        await processes.start(process, body.code === undefined ? "shell_exec" : "run_code", (signal) =>
           manager.startProcess({ ...call, signal }),
         );
       } catch (error) {

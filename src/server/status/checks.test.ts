@@ -207,13 +207,13 @@ describe("the run-time checklist", () => {
   it("needs attention when calls and connections are refused all the time, or a secret goes astray", () => {
     const recent = new RecentEvents();
     recent.violations.add("shell_exec command", 90);
-    recent.violations.add("code_run tool", 10);
+    recent.violations.add("run_code tool", 10);
     recent.connections.add("denied", 100);
     expect(attention({}, { recent, hasPolicy: false, lastScrapeAt: undefined })).toEqual([
       ["network", "in the last hour 0 allowed, 100 denied, 0 failed", expect.stringContaining("egress log")],
       [
         "violations",
-        "no policy is loaded; in the last hour 100 violations (shell_exec by command 90, code_run by tool 10), 0 rejected; /metrics was never read",
+        "no policy is loaded; in the last hour 100 violations (shell_exec by command 90, run_code by tool 10), 0 rejected; /metrics was never read",
         expect.stringContaining("audit query --result denied"),
       ],
     ]);

@@ -10,7 +10,7 @@ onBothDatabases("the figures of a store", (database) => {
     for (const org of ["acme", "other"]) {
       for (const name of ["a", "b"]) await store.sessions.create(org, { name, settings: {} });
       await store.sessions.end(org, "b", "deleted");
-      const execution = { org, server: "s", tool: "code_run", startedAt: Date.now() };
+      const execution = { org, server: "s", tool: "run_code", startedAt: Date.now() };
       const end = { at: Date.now(), result: {} };
       await store.executions.record([
         { ...execution, id: "1", end },

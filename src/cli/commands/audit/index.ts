@@ -59,7 +59,7 @@ export function defineAudit(program: Command): void {
     .option("-s, --session <name>", "of this session")
     .option("--agent <id>", "of this agent")
     .option("--org <id>", "of this organisation")
-    .option("--tool <name>", "of this tool: code_run, shell_exec")
+    .option("--tool <name>", "of this tool: run_code, shell_exec")
     .addOption(createChoice("--result <result>", "that ended so", AUDIT_RESULTS))
     .option("--since <time>", "not before: 1h, or 2026-02-07T12:00 (local time)", (value) =>
       parseMoment("--since", value),

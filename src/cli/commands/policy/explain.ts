@@ -106,7 +106,7 @@ async function requestOf(
   }
   const program = code !== undefined || words.length > 0 ? await readOnlyProgram(words, options) : undefined;
   const tool =
-    options.tool ?? (program !== undefined ? "code_run" : command !== undefined ? "shell_exec" : undefined);
+    options.tool ?? (program !== undefined ? "run_code" : command !== undefined ? "shell_exec" : undefined);
   if (tool === undefined) {
     throw new SandboxError("INVALID_ARGUMENT", "there is no call to explain", {
       hint: "Give --command TEXT, a program, or --tool NAME with --path.",

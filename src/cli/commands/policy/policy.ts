@@ -2,7 +2,8 @@ import { writeFile } from "node:fs/promises";
 import type { Paint } from "../../../guard/confirmation/index.js";
 import {
   checkPolicy,
-  POLICY_TEMPLATE,
+  POLICY_PRESETS,
+  type PolicyPreset,
   type PolicyProblem,
   parsePolicy,
   readPolicyText,
@@ -15,18 +16,20 @@ import { jsonText, paintFor, stdout } from "../../output/index.js";
 export interface InitOptions extends GlobalOptions {
   readonly output?: string;
   readonly force?: boolean;
+  readonly preset?: PolicyPreset;
 }
 
 /** `skerry policy init`: a commented policy, printed or written to a file. */
-export async function init({ output, force = false }: InitOptions): Promise<number> {
-  if (output === undefined) await stdout.write(POLICY_TEMPLATE);
-  else await writeTemplate(output, force);
+export async function init({ output, force = false, preset = "dev" }: InitOptions): Promise<number> {
+  const text = POLICY_PRESETS[preset];
+  if (output === undefined) await stdout.write(text);
+  else await writePolicy(output, text, force);
   return 0;
 }
 
-async function writeTemplate(file: string, force: boolean): Promise<void> {
+async function writePolicy(file: string, text: string, force: boolean): Promise<void> {
   try {
-    await writeFile(file, POLICY_TEMPLATE, { flag: force ? "w" : "wx" });
+    await writeFile(file, text, { flag: force ? "w" : "wx" });
   } catch (cause) {
     const code = systemCode(cause);
     if (code === "EEXIST") {

@@ -76,12 +76,12 @@ export async function assessCall(
 }
 
 /** Why a call must name a role; undefined: it does, or need not. */
-export function missingRole({ roles }: Policy, role: string | undefined): string | undefined {
+export function missingRole({ roles, defaultRole }: Policy, role: string | undefined): string | undefined {
   // Leaving the role out must not be a way around the rules of every role.
-  if (role !== undefined || roles.size === 0) return undefined;
+  if (role !== undefined || defaultRole !== undefined || roles.size === 0) return undefined;
   const names = [...roles.keys()].slice(0, 20).join(", ");
   return escapeUnsafe(
-    `denied: the policy has roles, and the call names none (${names}); give it a role, or set sandbox.policy.role`,
+    `denied: the policy has roles, and the call names none (${names}); give it a role, or set sandbox.policy.role or the policy's default_role`,
   );
 }
 

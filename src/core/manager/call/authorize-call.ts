@@ -93,7 +93,7 @@ function ask(call: CheckedCall, plan: CallPlan, { confirmations }: Guards, signa
       sessionId: call.sessionId ?? "",
       agentId: call.agentId ?? "",
       orgId: call.orgId ?? "",
-      role: call.role ?? "",
+      role: decision?.role ?? call.role ?? "",
       tool: call.tool,
       language: languageOf(call),
       code: textOf(call),

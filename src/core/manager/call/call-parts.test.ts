@@ -9,7 +9,7 @@ const POLICY = `
 policies:
   default: { denied_paths: [/etc/**, /workspace/secret/**] }
   tools:
-    code_run: { risk_level: high, denied_commands: [curl] }
+    run_code: { risk_level: high, denied_commands: [curl] }
     shell_exec: { risk_level: high, denied_commands: [curl] }
 `;
 const CURL = "curl http://evil.example";

@@ -128,6 +128,7 @@ export class CallRecord {
     return {
       result,
       error: error ?? null,
+      ...(decision?.role !== undefined && { role: decision.role }),
       // The code may have been edited since the call began.
       ...(hasSameText(this.call, this.#asked) ? {} : textFieldsOf(this.call)),
       riskLevel: risk?.level ?? null,

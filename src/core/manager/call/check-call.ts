@@ -246,7 +246,7 @@ export function nameCall(given: ToolCall, kind: CallKind = PLAIN): CheckedCall {
   };
   const { argv } = call;
   return {
-    tool: text("tool") ?? (text("code") === undefined ? "shell_exec" : "code_run"),
+    tool: text("tool") ?? (text("code") === undefined ? "shell_exec" : "run_code"),
     sessionId: text("sessionId"),
     agentId: text("agentId"),
     orgId: text("orgId"),
@@ -265,7 +265,7 @@ export function nameCall(given: ToolCall, kind: CallKind = PLAIN): CheckedCall {
 }
 
 function toolOf(call: ToolCall): string {
-  return call.tool ?? (call.code === undefined ? "shell_exec" : "code_run");
+  return call.tool ?? (call.code === undefined ? "shell_exec" : "run_code");
 }
 
 function isText(value: unknown): value is string {

@@ -6,7 +6,7 @@ import type { Guards } from "./guards.js";
 import { routeCall } from "./route-call.js";
 
 /** What a session is likely to be used for first. */
-const FIRST_TOOLS = ["code_run", "shell_exec"] as const;
+const FIRST_TOOLS = ["run_code", "shell_exec"] as const;
 
 /**
  * What the first call of a caller will ask of the session's sandbox: one that was started otherwise would be thrown away

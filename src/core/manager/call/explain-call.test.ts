@@ -14,13 +14,13 @@ const POLICY = `
 policies:
   default: { denied_paths: [/workspace/secret/**] }
   tools:
-    code_run: { risk_level: high, supported_languages: [python, bash] }
+    run_code: { risk_level: high, supported_languages: [python, bash] }
     shell_exec: { risk_level: high, denied_commands: [curl], confirm_commands: [touch] }
     system_admin: { risk_level: critical }
   agent_roles:
-    coder: { tools: [code_run, shell_exec, system_admin] }
-    careful: { tools: [code_run], max_risk: low }
-    surfer: { tools: [code_run], network_access: true }
+    coder: { tools: [run_code, shell_exec, system_admin] }
+    careful: { tools: [run_code], max_risk: low }
+    surfer: { tools: [run_code], network_access: true }
     reader: { tools: [file_read] }
 `;
 const SAFE = { language: "python", code: "print(1)" } as const;

@@ -18,14 +18,14 @@ policies:
     max_memory: 256MB
     network_access: false
   tools:
-    code_run: { risk_level: high, supported_languages: [python, bash] }
+    run_code: { risk_level: high, supported_languages: [python, bash] }
     shell_exec: { risk_level: high, denied_commands: [curl], denied_paths: [/etc/**] }
     system_admin: { risk_level: critical }
   agent_roles:
-    coder: { inherits: default, tools: [code_run, shell_exec, system_admin] }
+    coder: { inherits: default, tools: [run_code, shell_exec, system_admin] }
     reader: { inherits: default, tools: [file_read] }
-    careful: { inherits: default, tools: [code_run], max_risk: low }
-    surfer: { inherits: default, tools: [code_run], network_access: true }
+    careful: { inherits: default, tools: [run_code], max_risk: low }
+    surfer: { inherits: default, tools: [run_code], network_access: true }
 `;
 const SAFE = { language: "python", code: "print(42)" };
 const DANGEROUS = { language: "python", code: "import shutil\nshutil.rmtree('/')" };
@@ -53,9 +53,9 @@ interface FailurePath {
   readonly counted: readonly string[];
 }
 
-const status = (value: string, tool = "code_run", language = "python") =>
+const status = (value: string, tool = "run_code", language = "python") =>
   `executions{tool="${tool}",language="${language}",status="${value}"} 1`;
-const violation = (reason: string, tool = "code_run") =>
+const violation = (reason: string, tool = "run_code") =>
   `policy_violations{tool="${tool}",reason="${reason}"} 1`;
 const ran = { sandbox_id: expect.stringMatching(/^sbx-/), execution_time_ms: expect.any(Number) };
 
@@ -63,7 +63,7 @@ const denied = (
   what: string,
   call: ToolCall,
   reason: string,
-  [tool, language] = ["code_run", "python"],
+  [tool, language] = ["run_code", "python"],
 ): FailurePath => ({
   what,
   call,
@@ -111,7 +111,7 @@ const rejected = (
   reason: "rejected",
   record: { ...NEVER_RAN, result: "rejected", confirmation, error: expect.any(String) },
   counted: [
-    status("rejected", call.tool ?? "code_run", call.language ?? "none"),
+    status("rejected", call.tool ?? "run_code", call.language ?? "none"),
     violation("confirmation", call.tool),
   ],
 });
@@ -121,7 +121,7 @@ const ended = (what: string, call: ToolCall, reason: string, record: FailurePath
   call: { role: "coder", ...call },
   reason,
   record: { ...ran, backend: "bubblewrap", error: expect.any(String), result: reason, ...record },
-  counted: [status(record.result === "failure" ? "error" : reason, "code_run", call.language)],
+  counted: [status(record.result === "failure" ? "error" : reason, "run_code", call.language)],
 });
 
 const SHELL = "shell_exec";
@@ -137,7 +137,7 @@ const PATHS: readonly FailurePath[] = [
     status("error", SHELL, "none"),
   ),
   invalid("a code and a command", { ...SAFE, command: "ls" }, "INVALID_ARGUMENT", status("error")),
-  invalid("code without a language", { code: "1" }, "INVALID_ARGUMENT", status("error", "code_run", "none")),
+  invalid("code without a language", { code: "1" }, "INVALID_ARGUMENT", status("error", "run_code", "none")),
   invalid("a NUL character", { ...SAFE, code: "a\0b" }, "INVALID_ARGUMENT", status("error")),
   invalid(
     "code that is too long",
@@ -153,7 +153,7 @@ const PATHS: readonly FailurePath[] = [
   denied("a tool that the role does not have", { ...SAFE, role: "reader" }, "tool"),
   denied("an unknown tool", { ...SAFE, role: "coder", tool: "rocket" }, "tool", ["other", "python"]),
   denied("a language that is not listed", { role: "coder", language: "javascript", code: "1" }, "language", [
-    "code_run",
+    "run_code",
     "javascript",
   ]),
   denied("a denied command", { role: "coder", command: "ls; c\\url x" }, "command", [SHELL, "none"]),
@@ -302,7 +302,7 @@ real.describe("a tool call that is ended while it runs", () => {
       exit_code: null,
       error: expect.stringContaining("SANDBOX_LOST: "),
     });
-    expect(await fixture.counted()).toEqual([status("error", "code_run", "bash")]);
+    expect(await fixture.counted()).toEqual([status("error", "run_code", "bash")]);
     const next = await manager.execute({ sessionId: "s", command: "cat f" });
     expect(next).toMatchObject({ success: true, stdout: "x\n" });
     expect(next.sandboxId).not.toBe(record.sandbox_id);
@@ -361,7 +361,7 @@ real.describe("a tool call that is ended while it runs", () => {
       backend: "bubblewrap",
       files_written: ["f"],
     });
-    expect(await fixture.counted()).toEqual([status("cancelled", "code_run", "bash")]);
+    expect(await fixture.counted()).toEqual([status("cancelled", "run_code", "bash")]);
     await fixture.expectNothingLeft(manager, record.sandbox_id);
   }
 
@@ -391,7 +391,7 @@ describe("what fails after the code has run", () => {
     const call = { ...WRITES, sessionId: "s", outputFiles: ["*"] };
     await expect(manager.execute(call)).rejects.toMatchObject({ code: "INTERNAL" });
     expect(await fixture.onlyRecord()).toMatchObject({ ...kept, result: "error" });
-    expect(await fixture.counted()).toEqual([status("error", "code_run", "bash")]);
+    expect(await fixture.counted()).toEqual([status("error", "run_code", "bash")]);
     await fixture.expectNothingLeft(manager);
   });
 
@@ -401,7 +401,7 @@ describe("what fails after the code has run", () => {
     const result = await manager.execute({ ...WRITES, outputFiles: ["*"] });
     expect(result).toMatchObject({ reason: "exited", exitCode: 4, filesWritten: ["f"] });
     expect(await fixture.onlyRecord()).toMatchObject({ ...kept, result: "failure" });
-    expect(await fixture.counted()).toEqual([status("error", "code_run", "bash")]);
+    expect(await fixture.counted()).toEqual([status("error", "run_code", "bash")]);
     await expect(manager.close()).rejects.toMatchObject({ code: "INTERNAL" });
     await fixture.expectNothingLeft(manager);
   });
@@ -452,7 +452,7 @@ describe("a log that cannot be written", () => {
       exit_code: 0,
       files_written: ["f"],
     });
-    expect(await fixture.counted()).toEqual([status("success", "code_run", "bash")]);
+    expect(await fixture.counted()).toEqual([status("success", "run_code", "bash")]);
     await fixture.expectNothingLeft(manager);
   });
 

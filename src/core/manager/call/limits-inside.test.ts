@@ -11,7 +11,7 @@ const POLICY = `
 policies:
   default: { max_execution_time: 20s }
   tools:
-    code_run:
+    run_code:
       risk_level: high
       max_memory: 64MB
       max_cpu: 0.5

@@ -118,7 +118,7 @@ real.describe("a terminal", () => {
   it("keeps the session's sandbox from making way for a call with other limits", async () => {
     const policy = `
 policies:
-  tools: { shell_exec: {}, code_run: { max_memory: 64MB } }
+  tools: { shell_exec: {}, run_code: { max_memory: 64MB } }
 `;
     const manager = fixture.manager({ policy });
     const terminal = await openBusy(manager, { sessionId: "s" });

@@ -10,7 +10,7 @@ policies:
     max_memory: 256MB
     network_access: false
   tools:
-    code_run:
+    run_code:
       risk_level: high
       supported_languages: [python, bash]
       max_pids: 40
@@ -21,9 +21,9 @@ policies:
     system_admin:
       risk_level: critical
   agent_roles:
-    coder: { inherits: default, tools: [code_run, shell_exec, system_admin] }
+    coder: { inherits: default, tools: [run_code, shell_exec, system_admin] }
     reader: { inherits: default, tools: [file_read] }
-    surfer: { inherits: default, tools: [code_run], network_access: true }
+    surfer: { inherits: default, tools: [run_code], network_access: true }
 `;
 
 const SAFE = "print(40 + 2)";
@@ -68,7 +68,7 @@ describe("a tool call", () => {
       agent_id: "agent-1",
       org_id: "org-1",
       role: "coder",
-      tool: "code_run",
+      tool: "run_code",
       language: "python",
       sandbox_id: result.sandboxId,
       backend: "bubblewrap",
@@ -83,7 +83,7 @@ describe("a tool call", () => {
       code: null,
     });
     expect(await fixture.counted()).toEqual([
-      'executions{tool="code_run",language="python",status="success"} 1',
+      'executions{tool="run_code",language="python",status="success"} 1',
     ]);
   });
 
@@ -202,7 +202,7 @@ describe("a tool call", () => {
   });
 
   it("of another role gets a sandbox with that role's limits, unless the first one still works", async () => {
-    const text = POLICY.replace("tools: [file_read]", "tools: [code_run], max_memory: 128MB");
+    const text = POLICY.replace("tools: [file_read]", "tools: [run_code], max_memory: 128MB");
     const manager = fixture.manager({ policy: text });
     const call = { sessionId: "s", language: "bash", code: "cat /proc/sys/kernel/hostname; echo x > f" };
     const one = await manager.execute({ ...call, role: "coder" });

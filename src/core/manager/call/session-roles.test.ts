@@ -50,6 +50,12 @@ real.describe("two roles in one session", () => {
     }
   });
 
+  it("stand in the record of a call that named none, where the policy has a default role", async () => {
+    const manager = fixture.manager({ policy: `default_role: small\n${POLICY}` });
+    expect(await manager.execute(LIMIT)).toMatchObject({ stdout: PIDS.small });
+    expect((await fixture.records()).map(({ role }) => role)).toEqual(["small"]);
+  });
+
   it("cannot take the sandbox from a call that is still putting its files in place", async () => {
     const manager = fixture.manager({ policy: POLICY });
     await manager.execute({ ...LIMIT, role: "small" });

@@ -16,7 +16,7 @@ export interface ToolCall extends ExecOptions {
   readonly requestId?: string | undefined;
   /** A role of the policy. */
   readonly role?: string | undefined;
-  /** What the policy calls it. Left out: `code_run` for code, `shell_exec` for a command. */
+  /** What the policy calls it. Left out: `run_code` for code, `shell_exec` for a command. */
   readonly tool?: string | undefined;
   /** A program: its language and text. */
   readonly language?: string | undefined;

@@ -14,7 +14,7 @@ beforeEach(async () => {
 real.describe("a call that names its backend", () => {
   it.each([
     ["without any policy", {}],
-    ["with a policy", { policy: "policies: { tools: { code_run: { risk_level: high } } }" }],
+    ["with a policy", { policy: "policies: { tools: { run_code: { risk_level: high } } }" }],
     ["in permissive mode", { securityMode: "permissive" as const }],
   ])("may not name one that is weaker than the manager's, %s", async (_, options) => {
     const manager = fixture.manager(options);

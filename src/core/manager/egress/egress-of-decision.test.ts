@@ -8,7 +8,7 @@ const engine = new PolicyEngine(
   parsePolicy(
     `policies:
   tools:
-    code_run: {network_access: true}
+    run_code: {network_access: true}
     shell_exec: {network_access: true, allowed_domains: [own.example.com]}
     file_read: {}
 network:
@@ -29,7 +29,7 @@ const rulesFor = async (tool: string) => egressRulesOfDecision((await engine.dec
 const host = (raw: string) => parseHost(raw)!;
 
 it("names the file and the line, and no directory of this machine", async () => {
-  const rules = (await rulesFor("code_run"))!;
+  const rules = (await rulesFor("run_code"))!;
   const why = (raw: string, port = 443) => decideHost(rules, host(raw), port).why;
   expect([
     why("x.files.example.com"),
@@ -58,7 +58,7 @@ it("has a tool's own hosts instead of everybody's", async () => {
 });
 
 it("opens addresses that the policy names", async () => {
-  const rules = (await rulesFor("code_run"))!;
+  const rules = (await rulesFor("run_code"))!;
   expect(decideAddress(rules, host("api.example.com"), "10.1.9.9", 443).allowed).toBe(true);
   expect(decideAddress(rules, host("api.example.com"), "10.2.9.9", 443).allowed).toBe(false);
   expect(decideHost(rules, host("10.1.9.9"), 443).allowed).toBe(true);

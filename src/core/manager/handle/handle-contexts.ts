@@ -163,5 +163,5 @@ async function useSandbox<Value>(
   summary: string,
   work: (sandbox: RunningSandbox) => Promise<Value>,
 ): Promise<Value> {
-  return workValue(await host.useSandbox({ ...caller, tool: "code_run", summary, paths: [], work }));
+  return workValue(await host.useSandbox({ ...caller, tool: "run_code", summary, paths: [], work }));
 }

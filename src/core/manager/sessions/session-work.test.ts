@@ -25,7 +25,7 @@ describe("work with a session's sandbox", () => {
       sessionId: "s",
       orgId: "acme",
       requestId: "req-1",
-      tool: "code_run",
+      tool: "run_code",
       summary: "list the contexts",
       paths: [],
       work: async (sandbox) => sandbox.listContexts().length,
@@ -35,7 +35,7 @@ describe("work with a session's sandbox", () => {
       {
         session_id: "s",
         org_id: "acme",
-        tool: "code_run",
+        tool: "run_code",
         command: "list the contexts",
         result: "success",
         details: { request_id: "req-1" },

@@ -42,7 +42,7 @@ export const fileSearch = defineTool({
     const { name, content, regex = false, ignoreCase = false } = args;
     let search: LineSearch | undefined;
     try {
-      return await useFilesAt(context, { tool: "search", path: args.path ?? "." }, (path) => {
+      return await useFilesAt(context, { tool: "file_search", path: args.path ?? "." }, (path) => {
         if (name === undefined && content === undefined) {
           throw invalidArguments(
             'file_search: "name" or "content" is missing',

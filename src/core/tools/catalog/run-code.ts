@@ -36,5 +36,5 @@ export const runCode = defineTool({
   }),
   annotations: RUNS,
   run: (args, context) =>
-    runAndReply(context, { ...args, tool: "code_run", timeoutMs: args.timeoutMs ?? CODE_TIMEOUT_MS }),
+    runAndReply(context, { ...args, tool: "run_code", timeoutMs: args.timeoutMs ?? CODE_TIMEOUT_MS }),
 });

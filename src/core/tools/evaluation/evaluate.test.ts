@@ -192,7 +192,7 @@ describe("an evaluation", () => {
     await run(samplesOf("    return a + b\n", "    return 0\n", "    return 1\n"));
     const records = (await recorded()).slice(before);
     expect(records.map(({ tool, language }) => [tool, language])).toEqual(
-      Array(3).fill(["code_run", "python"]),
+      Array(3).fill(["run_code", "python"]),
     );
     expect(await manager.listSessions()).toEqual([]);
   });
@@ -202,7 +202,7 @@ describe("an evaluation", () => {
       `policies:
   default: { sandbox_enabled: true }
   tools:
-    code_run: { supported_languages: [javascript] }
+    run_code: { supported_languages: [javascript] }
 `,
       "policy.yaml",
     );

@@ -137,7 +137,7 @@ async function execute(
       role,
       backend,
       signal,
-      tool: "code_run",
+      tool: "run_code",
       language: "python",
       code: program.code,
       isolate,

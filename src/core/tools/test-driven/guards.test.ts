@@ -13,7 +13,7 @@ const CODE = "def add(a, b): return a + b\n";
 const TESTS = "from solution import add\ndef test_add(): assert add(1, 2) == 3\n";
 const WIPES = `import shutil\n${CODE}def wipe(): shutil.rmtree('/')\n`;
 const POLICY =
-  "policies: { tools: { code_run: { supported_languages: [python], denied_commands: [curl] } } }";
+  "policies: { tools: { run_tests: { supported_languages: [python], denied_commands: [curl] } } }";
 
 const hashOf = (text: string) => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
@@ -35,7 +35,7 @@ real.describe("a solution and its tests", { timeout: 180_000 }, () => {
     expect(records.map(({ id }) => id).sort()).toEqual([...report.auditIds].sort());
     const [solution, tests] = report.auditIds.map((id) => records.find((each) => each.id === id));
     const shared = {
-      tool: "code_run",
+      tool: "run_tests",
       language: "python",
       session_id: "chat",
       agent_id: "agent-1",

@@ -91,6 +91,7 @@ export function checkTestOptions(options: TestOptions): CheckedOptions {
     signal,
     onProgress,
     call: {
+      tool: "run_tests",
       language: language.name,
       timeoutMs,
       sessionId,
