@@ -6,7 +6,7 @@ import type {
   RunningSandbox,
   SandboxFiles,
 } from "../../../runtime/sandbox/index.js";
-import { Execution, SHELL } from "../../../runtime/sandbox/index.js";
+import { Execution } from "../../../runtime/sandbox/index.js";
 import { EXEC_OPTIONS, RUN_CODE_OPTIONS } from "../option-names.js";
 import { type ToolResult, withJson } from "../result-json.js";
 import { SandboxManager, type SandboxManagerOptions } from "../sandbox-manager.js";
@@ -47,8 +47,13 @@ export class SessionSandbox {
 
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution<ToolResult> {
     return new Execution(async (sink) => {
-      const argv = typeof command === "string" ? SHELL.command(command) : command;
-      return withJson(await this.sandbox.execInto(sink, argv, checkOptions(options, EXEC_OPTIONS)));
+      const checked = checkOptions(options, EXEC_OPTIONS);
+      const { sandbox } = this;
+      return withJson(
+        typeof command === "string"
+          ? await sandbox.execLineInto(sink, command, checked)
+          : await sandbox.execInto(sink, command, checked),
+      );
     });
   }
 
