@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { HUMAN_EVAL_FILE } from "../setup/human-eval.js";
 import { requires } from "../setup/requires.js";
 import { atTerminal } from "./at-terminal.js";
