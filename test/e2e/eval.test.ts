@@ -181,7 +181,7 @@ describe("skerry eval", () => {
     [
       ["eval", "problems.jsonl", "--output", "none/x.jsonl"],
       74,
-      "skerry: x.jsonl: there is no such directory\nhint: Name another file with --output, in a directory that is there.\n",
+      "skerry: x.jsonl: there is no such directory\nhint: Name another file, in a directory that is there.\n",
     ],
     [["eval"], 64, "skerry: missing required argument 'problems'"],
     [["eval", "none.jsonl"], 66, "skerry: there is no file none.jsonl"],

@@ -63,7 +63,11 @@ async function openNetwork({ allowDomain, secret }: SandboxOptions): Promise<Net
   const { egressRulesOfDomains, parseSecretOption } = await import("../../runtime/egress/index.js");
   return {
     ...(allowDomain !== undefined && { egress: egressRulesOfDomains(allowDomain, "--allow-domain") }),
-    ...(secret !== undefined && { secrets: secret.map((each) => parseSecretOption(each, process.env)) }),
+    ...(secret !== undefined && {
+      secrets: secret.map((each) =>
+        parseSecretOption(each, process.env, (host) => `Add --allow-domain '${host}'`),
+      ),
+    }),
   };
 }
 

@@ -163,7 +163,7 @@ export function checkEventType(eventType: unknown): string {
     if (!eventType.startsWith("audit_") && eventType !== EXECUTION_EVENT) return eventType;
   }
   throw new SandboxError("INVALID_ARGUMENT", "Invalid event type", {
-    hint: `Use lower-case letters, digits and underscores. "audit_…" is the log's own, and "${EXECUTION_EVENT}" is for begin().`,
+    hint: `Use lower-case letters, digits and underscores. "audit_…" is the log's own, and "${EXECUTION_EVENT}" is for executions.`,
   });
 }
 

@@ -74,7 +74,7 @@ export class CellRunner {
   #require(): CellSettings {
     if (this.settings !== undefined) return this.settings;
     throw new SandboxError("UNSUPPORTED", "This sandbox was not made for cells", {
-      hint: "Ask for it: manager.startSandbox(key, { cells: true }). Only the backend bubblewrap has them.",
+      hint: "Leave isolate out, or run the program in a sandbox of its own. Only the backend bubblewrap has cells.",
     });
   }
 
