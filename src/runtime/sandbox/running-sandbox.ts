@@ -386,6 +386,11 @@ export class RunningSandbox {
     return this.#end();
   }
 
+  /** The same, as everything is closed. */
+  close(): Promise<void> {
+    return this.stop();
+  }
+
   /** The same without a caller that waits: it never rejects, and what was not copied is in `unsaved`. @internal */
   async stopInBackground(): Promise<void> {
     await this.#end().catch(() => undefined);
@@ -417,7 +422,7 @@ export class RunningSandbox {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
+    return this.close();
   }
 
   #end(): Promise<void> {
