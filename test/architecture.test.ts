@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import ts from "typescript";
 import { expect, it } from "vitest";
-import { parse, readSources, SRC } from "./setup/source-files.js";
+import { CLIENT, parse, readSources, SRC } from "./setup/source-files.js";
 
 /** Each floor with the floors that it may import. */
 const FLOORS: Readonly<Record<string, readonly string[]>> = {
@@ -14,6 +14,36 @@ const FLOORS: Readonly<Record<string, readonly string[]>> = {
   server: ["kit", "runtime", "guard", "core", "mcp"],
   cli: ["kit", "runtime", "guard", "core", "mcp", "server"],
 };
+/** The packages that each floor may load. What is not listed is loaded through a floor that has it. */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  kit: ["@vscode/tree-sitter-wasm", "zod"],
+  runtime: [
+    "@anthropic-ai/sandbox-runtime",
+    "@peculiar/asn1-schema",
+    "@peculiar/asn1-x509",
+    "@vscode/tree-sitter-wasm",
+    "dockerode",
+    "tar-stream",
+    "zod",
+  ],
+  guard: ["@vscode/tree-sitter-wasm", "yaml"],
+  core: ["@skerry/client", "prom-client", "yaml", "zod"],
+  mcp: ["@modelcontextprotocol/sdk", "zod"],
+  server: [
+    "@fastify/swagger",
+    "@fastify/swagger-ui",
+    "@fastify/websocket",
+    "@modelcontextprotocol/sdk",
+    "fastify",
+    "fastify-type-provider-zod",
+    "libsql",
+    "pg",
+    "prom-client",
+    "zod",
+  ],
+  cli: ["@skerry/client", "commander", "pino", "pino-pretty", "zod"],
+};
+const CLIENT_PACKAGES = ["eventsource-parser", "ws"];
 /** The package's own faces, one per entry of `exports`: they import whatever they export. */
 const ENTRY_POINTS = "entry-points";
 
@@ -24,14 +54,23 @@ type Imports = ReadonlyMap<string, readonly string[]>;
 const COMPUTED = "a computed name";
 
 /**
- * Every module a source imports: static, type-only, re-exported, dynamic, in types, by `require`, by
- * `import.meta.resolve` and as a file's URL. `createRequire` makes a `require` of that name, or its imports are computed.
+ * Every module a source imports: static, type-only, re-exported, dynamic, in types, by `require`, by `import.meta.resolve`, as a
+ * file's URL, and as the module that it declares more of. `createRequire` makes a `require` of that name, or its imports are
+ * computed, and so is what `/// <reference>` and `import a = b.c` take.
  */
 function importsOf(source: ts.SourceFile): string[] {
-  const found: string[] = [];
+  const { referencedFiles, typeReferenceDirectives, libReferenceDirectives } = source;
+  const references = [...referencedFiles, ...typeReferenceDirectives, ...libReferenceDirectives];
+  const found: string[] = references.map(() => COMPUTED);
   const visit = (node: ts.Node): void => {
     const specifier = specifierOf(node);
-    if (specifier !== undefined) found.push(ts.isStringLiteralLike(specifier) ? specifier.text : COMPUTED);
+    if (specifier !== undefined) {
+      const text = ts.isStringLiteralLike(specifier) ? specifier.text : COMPUTED;
+      // A URL needs no "./" to mean a file beside this one.
+      found.push(
+        ts.isNewExpression(node) && /^\w[^:]*$/.test(text) && text !== COMPUTED ? `./${text}` : text,
+      );
+    }
     if (isHiddenRequire(node)) found.push(COMPUTED);
     ts.forEachChild(node, visit);
   };
@@ -61,14 +100,29 @@ function isHiddenRequire(node: ts.Node): boolean {
 function specifierOf(node: ts.Node): ts.Node | undefined {
   if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return node.moduleSpecifier;
   if (ts.isExternalModuleReference(node)) return node.expression;
+  if (ts.isImportEqualsDeclaration(node))
+    return ts.isExternalModuleReference(node.moduleReference) ? undefined : node.moduleReference;
+  if (ts.isModuleDeclaration(node)) return ts.isStringLiteral(node.name) ? node.name : undefined;
   if (ts.isImportTypeNode(node))
     return ts.isLiteralTypeNode(node.argument) ? node.argument.literal : node.argument;
   if (ts.isCallExpression(node) && LOADERS.test(node.expression.getText())) return node.arguments[0];
   if (ts.isNewExpression(node) && node.expression.getText() === "URL") {
-    const isOfModule = node.arguments?.[1]?.getText() === "import.meta.url";
-    return isOfModule && /\.js["'`]$/.test(node.arguments[0]!.getText()) ? node.arguments[0] : undefined;
+    const [path, base] = (node.arguments ?? []).map(plain);
+    if (path === undefined || base?.getText() !== "import.meta.url") return undefined;
+    return ts.isStringLiteralLike(path) && !/\.[cm]?[jt]sx?$/.test(path.text) ? undefined : path;
   }
   return undefined;
+}
+
+/** An expression without what only the type checker reads. */
+function plain(node: ts.Expression): ts.Expression {
+  const isWrapped =
+    ts.isAsExpression(node) ||
+    ts.isSatisfiesExpression(node) ||
+    ts.isNonNullExpression(node) ||
+    ts.isTypeAssertionExpression(node) ||
+    ts.isParenthesizedExpression(node);
+  return isWrapped ? plain(node.expression) : node;
 }
 
 /** The file that `specifier` means in `file`, or undefined for a package. */
@@ -81,6 +135,23 @@ function targetOf(file: string, specifier: string): string | undefined {
     .join("/");
   return target.replace(/\.js$/, ".ts");
 }
+
+/** The package that a specifier loads, or undefined for a file or a part of Node.js. */
+function packageOf(specifier: string): string | undefined {
+  if (specifier === COMPUTED || /^(?:\.|node:|skerry(?:\/|$))/.test(specifier)) return undefined;
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+/** Packages that a file loads and its floor does not have. */
+const strangePackages = (
+  file: string,
+  source: ts.SourceFile,
+  known = PACKAGES[floorOf(file)] ?? ["@skerry/client"],
+) =>
+  importsOf(source)
+    .flatMap((specifier) => packageOf(specifier) ?? [])
+    .filter((name) => !known.includes(name))
+    .map((name) => `${file} loads ${name}`);
 
 const targetsOf = (file: string, source: ts.SourceFile) =>
   importsOf(source).flatMap((specifier) => targetOf(file, specifier) ?? []);
@@ -153,7 +224,10 @@ function findCycles(tree: Imports): string[][] {
   return cycles;
 }
 
-const tree: Imports = new Map([...readSources()].map(([file, source]) => [file, targetsOf(file, source)]));
+const treeOf = (sources: ReadonlyMap<string, ts.SourceFile>): Imports =>
+  new Map([...sources].map(([file, source]) => [file, targetsOf(file, source)]));
+const sources = readSources();
+const tree = treeOf(sources);
 const complaintsOf = (imports: Imports) =>
   [...imports].flatMap(([file, targets]) =>
     targets.flatMap((target) => complaint(file, target, imports) ?? []),
@@ -166,6 +240,22 @@ it("has only the floors that the architecture names", () => {
 
 it("imports only floors below, and rooms only by their face", () => {
   expect(complaintsOf(tree)).toEqual([]);
+});
+
+it("loads on each floor only the packages that are listed for it", () => {
+  expect([...sources].flatMap(([file, source]) => strangePackages(file, source))).toEqual([]);
+});
+
+it("has a client that imports nothing of this package, nothing in a circle, and two packages", () => {
+  const client = readSources(CLIENT);
+  const imports = treeOf(client);
+  expect(findCycles(imports)).toEqual([]);
+  const outside = [...imports].flatMap(([file, targets]) =>
+    targets.filter((target) => !client.has(target)).map((target) => `${file} imports ${target}`),
+  );
+  expect(outside).toEqual([]);
+  const strange = [...client].flatMap(([file, source]) => strangePackages(file, source, CLIENT_PACKAGES));
+  expect(strange).toEqual([]);
 });
 
 it("has no circle of imports, neither of files nor of folders beside each other", () => {
@@ -204,6 +294,10 @@ it("would notice an import of any kind that is not allowed", () => {
     'createRequire(import.meta.url)("../../cli/eight.js");',
     'import { createRequire as x } from "node:module";',
     'const y = require.resolve("../../cli/nine.js");',
+    'const z = new URL("../../cli/ten.js" as string, import.meta.url);',
+    "const aa = new URL(y, import.meta.url);",
+    'declare module "../../cli/eleven.js" { interface A {} }',
+    "export import bb = j.B;",
   ].join("\n");
   const file = "runtime/sandbox/x.ts";
   const imports = new Map([
@@ -231,9 +325,23 @@ it("would notice an import of any kind that is not allowed", () => {
     `${file} imports @skerry/client/src/session.js, past the package's face`,
     `${file} imports cli/five.ts: runtime does not know cli`,
     ...new Array(7).fill(`${file} imports a computed name`),
-    `${file} imports cli/nine.ts: runtime does not know cli`,
+    ...["nine", "ten"].map((name) => `${file} imports cli/${name}.ts: runtime does not know cli`),
+    `${file} imports a computed name`,
+    `${file} imports cli/eleven.ts: runtime does not know cli`,
+    `${file} imports a computed name`,
     "index.ts imports server/serve.ts, which is no index.ts",
   ]);
+});
+
+it("would notice what a file refers to, and a package of another floor", () => {
+  const references = '/// <reference path="../../cli/main.ts" />\n/// <reference types="node" />\n';
+  const file = "kit/a.ts";
+  const source = parse(
+    file,
+    `${references}import "fastify"; import { Client } from "@skerry/client/x"; import "zod";`,
+  );
+  expect(targetsOf(file, source)).toEqual([COMPUTED, COMPUTED, "@skerry/client/x"]);
+  expect(strangePackages(file, source)).toEqual([`${file} loads fastify`, `${file} loads @skerry/client`]);
 });
 
 it("would notice a circle of two and a circle of types", () => {

@@ -2,7 +2,37 @@ import ts from "typescript";
 import { expect, it } from "vitest";
 import { parse, readSources } from "./setup/source-files.js";
 
-/** The interfaces, type aliases, classes and enums that a file declares and exports. Re-exports are not declarations. */
+/** A word that types are called by: constants are in capitals, functions begin with a small letter. */
+const TYPE_NAME = /^[A-Z]\w*[a-z]/;
+
+/** What a file imports under another name, by that name. */
+function renamedImports(source: ts.SourceFile): Map<string, string> {
+  const elements = source.statements.filter(ts.isImportDeclaration).flatMap(({ importClause }) => {
+    const bindings = importClause?.namedBindings;
+    return bindings !== undefined && ts.isNamedImports(bindings) ? [...bindings.elements] : [];
+  });
+  return new Map(elements.map(({ name, propertyName }) => [name.text, (propertyName ?? name).text]));
+}
+
+/** The names of types that a file exports under another name than they have where they come from. */
+function renamedExports(source: ts.SourceFile): string[] {
+  const imported = renamedImports(source);
+  return source.statements
+    .filter(ts.isExportDeclaration)
+    .flatMap(({ exportClause }) =>
+      exportClause !== undefined && ts.isNamedExports(exportClause) ? [...exportClause.elements] : [],
+    )
+    .filter(({ name, propertyName }) => {
+      const local = (propertyName ?? name).text;
+      return TYPE_NAME.test(name.text) && (imported.get(local) ?? local) !== name.text;
+    })
+    .map(({ name }) => name.text);
+}
+
+/**
+ * The interfaces, type aliases, classes and enums that a file declares and exports, and those that it exports under another
+ * name. Other re-exports are not declarations.
+ */
 function exportedTypes(source: ts.SourceFile): Set<string> {
   const listed = new Set(
     source.statements
@@ -23,7 +53,7 @@ function exportedTypes(source: ts.SourceFile): Set<string> {
   const isExported = ({ name, modifiers }: (typeof declared)[number]) =>
     name !== undefined &&
     (listed.has(name.text) || modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword));
-  return new Set(declared.filter(isExported).map(({ name }) => name!.text));
+  return new Set([...declared.filter(isExported).map(({ name }) => name!.text), ...renamedExports(source)]);
 }
 
 /** Names that two files of one floor give to exported types, with those files. */
@@ -50,6 +80,9 @@ it("would notice two types of one name, however they are declared and exported",
     // Not exported, not declared here, not a type, on another floor.
     "kit/d.ts": 'interface One {}\nexport type { Two } from "./a.js";\nexport const Three = 1;',
     "core/e.ts": "export interface One {}",
+    "runtime/mutex.ts": "export class Mutex {}\nexport class Deferred {}",
+    "runtime/room/f.ts": 'export type { Deferred as Mutex } from "../mutex.js";',
+    "runtime/room/g.ts": 'import { Mutex as Deferred } from "../mutex.js";\nexport { type Deferred };',
   };
   const sources = new Map(Object.entries(texts).map(([file, text]) => [file, parse(file, text)]));
   expect(duplicatesIn(sources)).toEqual({
@@ -57,5 +90,7 @@ it("would notice two types of one name, however they are declared and exported",
     "kit: Two": ["kit/a.ts", "kit/room/b.ts"],
     "kit: Three": ["kit/a.ts", "kit/room/c.ts"],
     "kit: Four": ["kit/a.ts", "kit/room/c.ts"],
+    "runtime: Mutex": ["runtime/mutex.ts", "runtime/room/f.ts"],
+    "runtime: Deferred": ["runtime/mutex.ts", "runtime/room/g.ts"],
   });
 });

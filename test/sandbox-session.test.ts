@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type SandboxSession, type SessionEvent, SkerryClient } from "@skerry/client";
 import { afterAll, beforeAll, expect } from "vitest";
-import { parseConfig, parsePolicy, Sandbox, SandboxManager } from "../src/index.js";
+import { parseConfig, parsePolicy, Sandbox, SandboxManager, SessionSandbox } from "../src/index.js";
 import { temporaryDirectory } from "./setup/clean-up.js";
 import { requires } from "./setup/requires.js";
 import { TestServer } from "./setup/test-server.js";
@@ -784,6 +784,33 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
     await again.delete();
     const missing = async () => (await openers[name].again(sessionId)).files.read("kept");
     await expect(missing()).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+});
+
+describe("a SessionSandbox", () => {
+  it("is a session like the others, which delete ends for good", async () => {
+    await using session = await SessionSandbox.open("scope", { stateDir });
+    await session.files.write("f", "é");
+    expect([await session.files.read("f"), [...(await session.files.readBytes("f"))]]).toEqual([
+      "é",
+      [0xc3, 0xa9],
+    ]);
+    expect(await session.exec("cat f")).toMatchObject({ stdout: "é", sessionId: session.sessionId });
+    await session.close();
+    expect(session.sandbox.isRunning).toBe(false);
+    await using again = await SessionSandbox.open("scope", { stateDir });
+    expect(await again.files.read("f")).toBe("é");
+    await again.delete();
+    expect(again.sandbox.isRunning).toBe(false);
+    await expect(Sandbox.connect("scope", { stateDir })).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+  });
+
+  it("is past the configuration's security mode, and closes its sandbox as everything is closed", async () => {
+    const config = await parseConfig({ sandbox: { securityMode: "strict" } });
+    await using session = await SessionSandbox.open(undefined, { stateDir, config });
+    expect(await session.exec("rm -rf /tmp/*; echo gone")).toMatchObject({ stdout: "gone\n" });
+    await session.sandbox.close();
+    expect(session.sandbox.isRunning).toBe(false);
   });
 });
 

@@ -7,8 +7,8 @@ import { build } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../test/setup/clean-up.js";
 import { requires } from "../../test/setup/requires.js";
-import { waitUntil } from "../core/testing/wait-until.js";
 import { isFromElsewhere, isOrphaned, isSharedOrphan, processLabel } from "./process-label.js";
+import { waitUntil } from "./wait-until.js";
 
 function startTime(pid: number): string {
   return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")[19]!;

@@ -4,8 +4,8 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { SandboxManager } from "../core/manager/index.js";
-import { waitUntil } from "../core/testing/wait-until.js";
 import { createTools, defineTool, type Tool, type ToolReply } from "../core/tools/index.js";
+import { waitUntil } from "../kit/wait-until.js";
 import { createMcpServer } from "./create-mcp-server.js";
 
 const ANNOTATIONS = {

@@ -7,8 +7,8 @@ import {
   type ElicitResult,
 } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
-import { waitUntil } from "../core/testing/wait-until.js";
 import { type ConfirmationDetails, ConfirmationQueue } from "../guard/confirmation/index.js";
+import { waitUntil } from "../kit/wait-until.js";
 import { ElicitationConfirmationService } from "./elicitation.js";
 
 const DETAILS: ConfirmationDetails = {

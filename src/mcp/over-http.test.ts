@@ -10,8 +10,8 @@ import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { SandboxManager } from "../core/manager/index.js";
-import { waitUntil } from "../core/testing/wait-until.js";
 import { createTools, defineTool } from "../core/tools/index.js";
+import { waitUntil } from "../kit/wait-until.js";
 import { createMcpServer, type McpConnection } from "./create-mcp-server.js";
 import { askByElicitation } from "./elicitation.js";
 

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it } from "vitest";
-import { waitUntil } from "../core/testing/wait-until.js";
+import { waitUntil } from "../kit/wait-until.js";
 import { StdioTransport } from "./stdio-transport.js";
 
 /** A transport between two streams of this process, and what came of it. */

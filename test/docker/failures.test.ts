@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
 import type { SandboxManager } from "../../src/core/manager/index.js";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import type { RunningSandbox } from "../../src/runtime/sandbox/index.js";
 import { temporaryDirectory } from "../setup/clean-up.js";
 import { openManager } from "../setup/open-manager.js";

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type Docker from "dockerode";
 import { afterAll, beforeAll, expect, vi } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { connectDocker } from "../../src/runtime/backends/containers/daemon/connect.js";
 import { baseImageName } from "../../src/runtime/backends/containers/images/dockerfile.js";
 import {

@@ -6,7 +6,7 @@ import type Docker from "dockerode";
 import { afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { parseConfig } from "../../src/core/config/index.js";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { stateLabels } from "../../src/runtime/backends/containers/container/labels.js";
 import { connectDocker } from "../../src/runtime/backends/containers/daemon/connect.js";
 import { PoolManager } from "../../src/runtime/pool/index.js";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { verifyAudit } from "../../src/guard/audit/index.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { ClusterServer } from "../setup/cluster-server.js";
 import { createDaemonDirectory, removeDaemonDirectory } from "../setup/daemon-directory.js";
 import { requires } from "../setup/requires.js";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { HUMAN_EVAL_FILE } from "../setup/human-eval.js";
 import { requires } from "../setup/requires.js";
 import { atTerminal } from "./at-terminal.js";
@@ -181,7 +181,7 @@ describe("skerry eval", () => {
     [
       ["eval", "problems.jsonl", "--output", "none/x.jsonl"],
       74,
-      "skerry: x.jsonl: there is no such directory\nhint: Name another file with --output, in a directory that is there.\n",
+      "skerry: x.jsonl: there is no such directory\nhint: Name another file, in a directory that is there.\n",
     ],
     [["eval"], 64, "skerry: missing required argument 'problems'"],
     [["eval", "none.jsonl"], 66, "skerry: there is no file none.jsonl"],

@@ -1,6 +1,6 @@
 import type { ElicitResult } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { type Person, printedIn, startMcp, textOf } from "./mcp-client.js";
 import { CURL, lastRecord, TOUCH, usePolicies, user, write } from "./policy-user.js";

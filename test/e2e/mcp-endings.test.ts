@@ -2,7 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { beforeAll, expect, it, onTestFinished } from "vitest";
 import { uniqueSeconds } from "../../src/core/testing/unique-seconds.js";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { isAlive, printedIn, processesWith, sessionsOf, startMcp } from "./mcp-client.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { uniqueSeconds } from "../../src/core/testing/unique-seconds.js";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { openStore } from "../../src/server/store/index.js";
 import { connectMcp } from "../setup/mcp-http.js";
 import { requires } from "../setup/requires.js";

@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { beforeAll, expect, it } from "vitest";
 import { uniqueSeconds } from "../../src/core/testing/unique-seconds.js";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { printedIn, processesWith, sessionsOf, startMcp, textOf } from "./mcp-client.js";
 import { createUser, type User } from "./run-skerry.js";

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { EgressHosts } from "../setup/egress-hosts.js";
 import { requires } from "../setup/requires.js";
 import { createUser, type Ended, LAUNCHER, type User } from "./run-skerry.js";

@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { type ServerProcess, startServer } from "../setup/server-process.js";
 import { createUser, type User } from "./run-skerry.js";

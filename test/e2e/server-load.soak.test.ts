@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { readHostState } from "../setup/leaks.js";
 import { requires } from "../setup/requires.js";
 import { descendantsOf, identityOf, type ServerProcess, startServer } from "../setup/server-process.js";

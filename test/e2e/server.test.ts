@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { type ServerProcess, startServer } from "../setup/server-process.js";
 import { atTerminal } from "./at-terminal.js";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { requires } from "../setup/requires.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createServer, connect as dial } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { guest, useSanitizedGuest, withGuest } from "./sanitized-guest.js";
 
 useSanitizedGuest();

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { afterEach, beforeAll, beforeEach, expect, it } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { findPrebuilt } from "../../src/runtime/backends/guest-runtime.js";
 import { type AccessWatch, AccessWatcher } from "../../src/runtime/workspace/access-watcher.js";
 import { temporaryDirectory } from "../setup/clean-up.js";

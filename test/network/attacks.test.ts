@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from "vitest";
 import type { AuditRecord } from "../../src/audit.js";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { DOCKER_START_MS } from "../setup/docker.js";
 import { requires } from "../setup/requires.js";
 import { METADATA, PUBLIC } from "./addresses.js";

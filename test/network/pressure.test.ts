@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect } from "vitest";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
 import type { AuditRecord } from "../../src/guard/audit/index.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import { requires } from "../setup/requires.js";
 import type { ExecOutcome } from "./network-namespace.js";
 import { perHostBackends, TestNetwork } from "./test-network.js";

@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
 import { isOrphaned, processLabel } from "../../src/kit/process-label.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 
 const run = promisify(execFile);
 const PREFIX = "skerry-test-";

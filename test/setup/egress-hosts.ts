@@ -5,7 +5,7 @@ import { createServer as createHttp, type RequestListener } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import type { EgressEvent } from "../../src/runtime/egress/events.js";
 import { Egress, type EgressOptions } from "../../src/runtime/egress/proxy/egress.js";
 import type { EgressRules } from "../../src/runtime/egress/rules/rules.js";

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach } from "vitest";
 import { SandboxManager, type SandboxManagerOptions } from "../../src/core/manager/index.js";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 import type { BackendFactory, CreateSpec, Instance } from "../../src/runtime/backends/backend.js";
 import { createBubblewrapBackend } from "../../src/runtime/backends/bubblewrap/backend.js";
 import { registerBackend } from "../../src/runtime/backends/registry.js";

@@ -5,12 +5,15 @@ import ts from "typescript";
 
 export const SRC = fileURLToPath(new URL("../../src", import.meta.url));
 
-/** Every source file of `src` but tests, parsed. Paths are relative to `src`, with `/`. */
-export function readSources(): Map<string, ts.SourceFile> {
-  const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
+/** The sources of the client's package. */
+export const CLIENT = fileURLToPath(new URL("../../packages/client/src", import.meta.url));
+
+/** Every source file of a directory but tests, parsed. Paths are relative to it, with `/`. */
+export function readSources(directory = SRC): Map<string, ts.SourceFile> {
+  const files = readdirSync(directory, { recursive: true, encoding: "utf8" })
     .map((name) => name.split(sep).join("/"))
-    .filter((name) => /\.[cm]?tsx?$/.test(name) && !/\.test\.tsx?$/.test(name));
-  return new Map(files.map((file) => [file, parse(file, readFileSync(join(SRC, file), "utf8"))]));
+    .filter((name) => /\.[cm]?[jt]sx?$/.test(name) && !/\.test\.tsx?$/.test(name));
+  return new Map(files.map((file) => [file, parse(file, readFileSync(join(directory, file), "utf8"))]));
 }
 
 export function parse(file: string, text: string): ts.SourceFile {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 
 const START_MS = 30_000;
 

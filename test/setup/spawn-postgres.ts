@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { chownSync, closeSync, mkdirSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { waitUntil } from "../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../src/kit/wait-until.js";
 
 const run = promisify(execFile);
 const VERSIONS = "/usr/lib/postgresql";

@@ -1,5 +1,5 @@
 import { beforeAll, expect } from "vitest";
-import { waitUntil } from "../../../src/core/testing/wait-until.js";
+import { waitUntil } from "../../../src/kit/wait-until.js";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { type ExecutionEvent, SkerryClient } from "./index.js";

@@ -69,7 +69,11 @@ async function openNetwork(
   const { egressRulesOfDomains, parseSecretOption } = await import("../../runtime/egress/index.js");
   return {
     egress: egressRulesOfDomains(allowDomain, "--allow-domain", remedy),
-    ...(secret !== undefined && { secrets: secret.map((each) => parseSecretOption(each, process.env)) }),
+    ...(secret !== undefined && {
+      secrets: secret.map((each) =>
+        parseSecretOption(each, process.env, (host) => `Add --allow-domain '${host}'`),
+      ),
+    }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { DEFAULT_BODY_BYTES } from "../../kit/code-limits.js";
 import { deepFreeze } from "../../kit/deep-freeze.js";
 import { BACKEND_DEFAULTS, type LimitsConfig } from "../../runtime/backends/index.js";
 import type { SecretLocation } from "../../runtime/egress/index.js";
@@ -72,7 +73,7 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
     origins: [],
     insecure: false,
     leaseMs: 60_000,
-    limits: { bodyBytes: 16 * 2 ** 20, concurrency: 64, requestsPerMinute: 6000 },
+    limits: { bodyBytes: DEFAULT_BODY_BYTES, concurrency: 64, requestsPerMinute: 6000 },
     sessions: { ttlMs: 24 * 3_600_000, maxPerOrg: 1000, startAhead: 8 },
     pool: { preload: [DEFAULT_LANGUAGE], maxUses: 100, maxAgeMs: 3_600_000, acquireTimeoutMs: 30_000 },
     processes: { perSession: 32, logBytes: 64 * 2 ** 20 },

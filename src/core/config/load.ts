@@ -72,7 +72,7 @@ function readGiven(path: string): ConfigFile {
   const file = readFile(path, path);
   if (file !== undefined) return file;
   throw new SandboxError("FILE_NOT_FOUND", `${path}: there is no such configuration file`, {
-    hint: "Check the path given with --config.",
+    hint: "Check the path of the configuration.",
   });
 }
 

@@ -342,7 +342,7 @@ describe("the server's settings", () => {
       origins: [],
       insecure: false,
       leaseMs: 60_000,
-      limits: { bodyBytes: 16 * 2 ** 20, concurrency: 64, requestsPerMinute: 6000 },
+      limits: { bodyBytes: 34 * 2 ** 20, concurrency: 64, requestsPerMinute: 6000 },
       sessions: { ttlMs: 24 * 3_600_000, maxPerOrg: 1000, startAhead: 8 },
       pool: { preload: ["python"], maxUses: 100, maxAgeMs: 3_600_000, acquireTimeoutMs: 30_000 },
       processes: { perSession: 32, logBytes: 64 * 2 ** 20 },

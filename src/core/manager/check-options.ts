@@ -19,7 +19,7 @@ export function checkObjects(options: SandboxManagerOptions): void {
       "INVALID_ARGUMENT",
       `${name} must be an object, not ${value === null ? "null" : typeof value}`,
       {
-        hint: "Leave it out, or pass what makes one: config takes what loadConfig() resolves to.",
+        hint: "Leave it out, or pass what makes one: config takes what loadConfig resolves to.",
       },
     );
   }
@@ -29,7 +29,7 @@ export function checkObjects(options: SandboxManagerOptions): void {
 export function checkPolicyOption(policy: unknown): void {
   if (policy === undefined || (typeof policy === "object" && policy !== null && "roles" in policy)) return;
   throw new SandboxError("INVALID_ARGUMENT", `policy must be a policy, not ${typeof policy}`, {
-    hint: 'Pass what loadPolicy("policy.yaml") resolves to, or parsePolicy(text).',
+    hint: "Pass what loadPolicy resolves to, or parsePolicy returns.",
   });
 }
 
@@ -70,7 +70,7 @@ export function secretsOf(secrets: readonly (SecretOptions | Secret)[] = []): Se
 export function checkEgressOption(egress: EgressRules | undefined): EgressRules | undefined {
   if (egress === undefined || (typeof egress === "object" && "allowedDomains" in egress)) return egress;
   throw new SandboxError("INVALID_ARGUMENT", "egress takes rules", {
-    hint: 'Pass what allowDomains("api.example.com") returns.',
+    hint: "Pass what allowDomains returns.",
   });
 }
 

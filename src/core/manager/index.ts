@@ -32,6 +32,7 @@ export { HandleTerminal, HandleTerminals } from "./handle/handle-terminals.js";
 export type { LiveCallInfo } from "./handle/live-call.js";
 export type { SandboxExecOptions, SandboxRunOptions } from "./handle/run-options.js";
 export { SandboxHandle } from "./handle/sandbox-handle.js";
+export { runCodeOnce, SessionSandbox } from "./handle/session-sandbox.js";
 export type {
   CellOptions,
   ExpectedCaller,
@@ -46,6 +47,5 @@ export { createResultSchema, RESULT_VERSION, type ResultJson, toResultJson } fro
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 export { chooseBackend } from "./sandboxes/choose-backend.js";
 export type { SandboxStarts } from "./sandboxes/start-counter.js";
-export { runCodeOnce, SessionSandbox } from "./sessions/session-sandbox.js";
 export type { SessionSnapshots } from "./sessions/session-snapshots.js";
 export type { SessionInfo } from "./sessions/session-store.js";

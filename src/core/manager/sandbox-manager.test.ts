@@ -4,11 +4,11 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../test/setup/clean-up.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import type { BackendFactory } from "../../runtime/backends/backend.js";
 import { registerBackend } from "../../runtime/backends/registry.js";
 import { createSubprocessBackend } from "../../runtime/backends/subprocess/backend.js";
 import { parseConfig } from "../config/index.js";
-import { waitUntil } from "../testing/wait-until.js";
 import { runCodeOnce, SandboxManager, type SandboxManagerOptions, SessionSandbox } from "./index.js";
 
 /** The real subprocess backend, with failures on demand. */

@@ -3,11 +3,11 @@ import { startDocker } from "../../../test/setup/docker.js";
 import { openManager } from "../../../test/setup/open-manager.js";
 import { requires } from "../../../test/setup/requires.js";
 import { openTcpForwarder } from "../../../test/setup/tcp-forwarder.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import type { Limits } from "../../runtime/backends/backend.js";
 import type { RunningSandbox } from "../../runtime/sandbox/index.js";
 import { parseConfig } from "../config/index.js";
 import type { SandboxManager } from "../manager/index.js";
-import { waitUntil } from "../testing/wait-until.js";
 import { createMetrics, type ResourceAlert, SandboxMonitor } from "./index.js";
 
 interface Target extends ReturnType<typeof requires> {

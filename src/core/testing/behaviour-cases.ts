@@ -1,9 +1,9 @@
 import { deepEqual, equal, match, ok, rejects } from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
+import { waitUntil } from "../../kit/wait-until.js";
 import type { ConformanceCase } from "./conformance-case.js";
 import { uniqueSeconds } from "./unique-seconds.js";
-import { waitUntil } from "./wait-until.js";
 
 /** Running commands: what goes in, what comes out, how it ends. */
 export const behaviourCases: readonly ConformanceCase[] = [

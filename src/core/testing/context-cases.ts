@@ -1,7 +1,7 @@
 import { deepEqual, equal, rejects } from "node:assert/strict";
+import { waitUntil } from "../../kit/wait-until.js";
 import type { CodeContext, ContextResult } from "../../runtime/sandbox/index.js";
 import type { ConformanceCase } from "./conformance-case.js";
-import { waitUntil } from "./wait-until.js";
 
 const plain = ({ results, exception }: ContextResult) =>
   exception?.traceback ?? results.map(({ data }) => data["text/plain"]);

@@ -5,10 +5,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { PACKAGE_ROOT } from "../../kit/package-root.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import type { Capabilities } from "../../runtime/backends/index.js";
 import type { ConformanceCase } from "./conformance-case.js";
 import { uniqueSeconds } from "./unique-seconds.js";
-import { waitUntil } from "./wait-until.js";
 
 /** From the first sign of life to the last trace. */
 export const lifecycleCases: readonly ConformanceCase[] = [

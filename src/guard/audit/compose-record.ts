@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { MAX_RECORDED_CODE_CHARACTERS, MAX_RECORDED_COMMAND_CHARACTERS } from "../../kit/code-limits.js";
 import { SandboxError } from "../../kit/errors.js";
 import {
   AUDIT_RESULTS,
@@ -13,8 +14,6 @@ import { GENESIS, sha256 } from "./sealed-record.js";
 
 const MAX_NAME_CHARACTERS = 256;
 const MAX_ERROR_CHARACTERS = 2000;
-const MAX_COMMAND_CHARACTERS = 16_384;
-const MAX_CODE_CHARACTERS = 262_144;
 const MAX_PATH_CHARACTERS = 4096;
 const MAX_LIST_ENTRIES = 1000;
 const MAX_LIST_CHARACTERS = 262_144;
@@ -92,12 +91,12 @@ export function fillBody(body: AuditBody, fields: AuditFields, how: Composition)
     });
   }
   set(fields.command, (value) => {
-    draft.command = text(value, MAX_COMMAND_CHARACTERS, redact);
+    draft.command = text(value, MAX_RECORDED_COMMAND_CHARACTERS, redact);
     draft.code_hash ??= hashOf(value);
   });
   set(fields.code, (value) => {
     draft.code_hash = hashOf(value);
-    draft.code = how.includeCode ? text(value, MAX_CODE_CHARACTERS, redact) : null;
+    draft.code = how.includeCode ? text(value, MAX_RECORDED_CODE_CHARACTERS, redact) : null;
   });
   set(fields.error, (value) => {
     draft.error = text(value, MAX_ERROR_CHARACTERS, redact);
@@ -164,7 +163,7 @@ export function checkEventType(eventType: unknown): string {
     if (!eventType.startsWith("audit_") && eventType !== EXECUTION_EVENT) return eventType;
   }
   throw new SandboxError("INVALID_ARGUMENT", "Invalid event type", {
-    hint: `Use lower-case letters, digits and underscores. "audit_…" is the log's own, and "${EXECUTION_EVENT}" is for begin().`,
+    hint: `Use lower-case letters, digits and underscores. "audit_…" is the log's own, and "${EXECUTION_EVENT}" is for executions.`,
   });
 }
 

@@ -34,7 +34,7 @@ export class LeaseRegistry<Item extends PoolItem> {
     const release = this.#releases.get(lease);
     if (release !== undefined) return release(options);
     throw new SandboxError("INVALID_ARGUMENT", "This was never acquired from this pool", {
-      hint: "Release the lease that acquire() resolved to.",
+      hint: "Release the lease that was acquired.",
     });
   }
 }

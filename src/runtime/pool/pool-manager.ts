@@ -54,8 +54,13 @@ export class PoolManager {
     await this.#pool?.stop();
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
+  /** The same, as everything is closed. */
+  close(): Promise<void> {
     return this.stop();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   #bound(): BoundPool<PoolItem> {

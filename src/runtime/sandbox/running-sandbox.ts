@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import { MAX_COMMAND_ARGUMENT_BYTES } from "../../kit/code-limits.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import type { Instance, ResourceUsage, Violation } from "../backends/index.js";
 import type { RestoreReport, SnapshotInfo, WorkspaceFiles } from "../workspace/index.js";
@@ -213,8 +214,18 @@ export class RunningSandbox {
 
   /** Runs a command: a list without a shell, a text by one. Await the result, or iterate the events. */
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
-    const argv = typeof command === "string" ? SHELL.command(command) : command;
-    return new Execution((sink) => this.execInto(sink, argv, options));
+    return new Execution((sink) =>
+      typeof command === "string"
+        ? this.execLineInto(sink, command, options)
+        : this.execInto(sink, command, options),
+    );
+  }
+
+  /** A command line, by the shell, with the events in an execution that has begun already. @internal */
+  async execLineInto(sink: ExecutionSink, line: string, options: ExecOptions = {}): Promise<ExecutionResult> {
+    return Buffer.byteLength(line) > MAX_COMMAND_ARGUMENT_BYTES
+      ? this.runCodeInto(sink, line, { ...options, language: SHELL.language })
+      : this.execInto(sink, SHELL.command(line), options);
   }
 
   /** The same, with the events in an execution that has begun already. @internal */
@@ -375,6 +386,11 @@ export class RunningSandbox {
     return this.#end();
   }
 
+  /** The same, as everything is closed. */
+  close(): Promise<void> {
+    return this.stop();
+  }
+
   /** The same without a caller that waits: it never rejects, and what was not copied is in `unsaved`. @internal */
   async stopInBackground(): Promise<void> {
     await this.#end().catch(() => undefined);
@@ -406,7 +422,7 @@ export class RunningSandbox {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
+    return this.close();
   }
 
   #end(): Promise<void> {

@@ -58,9 +58,16 @@ export function guestFailure(errno: number, what: string, subject: string): Sand
   }
 }
 
+/** A command whose arguments and environment are more than the kernel or the wire takes. */
+export function commandTooLong(command: string): SandboxError {
+  return new SandboxError("INVALID_ARGUMENT", `The arguments of ${shorten(command)} are too long`, {
+    hint: "One argument has 128 KiB at most, all of them and the environment 256 KiB. Put long text into a file or into standard input.",
+  });
+}
+
 function commandFailure(errno: number, name: string, command: string): SandboxError {
   const code = CODES.get(errno) ?? "EXECUTION_FAILED";
-  const shown = JSON.stringify(command.length > 80 ? `${command.slice(0, 80)}…` : command);
+  const shown = shorten(command);
   if (errno === constants.errno.EAGAIN || errno === constants.errno.ENOMEM) {
     return new SandboxError(
       "EXECUTION_FAILED",
@@ -70,6 +77,7 @@ function commandFailure(errno: number, name: string, command: string): SandboxEr
       },
     );
   }
+  if (errno === constants.errno.E2BIG) return commandTooLong(command);
   if (code === "COMMAND_NOT_FOUND") {
     return new SandboxError(code, `The command ${shown} was not found inside the sandbox`, {
       hint: "Install it where the sandbox can see it. It is looked up in PATH inside; a script also needs the interpreter that its first line names.",
@@ -78,4 +86,8 @@ function commandFailure(errno: number, name: string, command: string): SandboxEr
   return new SandboxError(code, `Cannot start ${shown}: ${name}`, {
     hint: "Is it an executable file for this machine?",
   });
+}
+
+function shorten(command: string): string {
+  return JSON.stringify(command.length > 80 ? `${command.slice(0, 80)}…` : command);
 }

@@ -4,7 +4,7 @@ import { createDeferred } from "../../kit/deferred.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { decodeExit, encodeFreeze, encodeRun, encodeWarm } from "./command-codec.js";
 import { FrameDecoder, violation } from "./decoder.js";
-import { guestFailure } from "./failure.js";
+import { commandTooLong, guestFailure } from "./failure.js";
 import {
   encodeFields,
   encodeFrame,
@@ -296,15 +296,7 @@ export class GuestConnection implements Runner {
 
   #open(id: number, payload: Uint8Array | undefined, type: number, channel: Channel): void {
     if (payload !== undefined && payload.length > MAX_PAYLOAD_BYTES) {
-      channel.failed(
-        new SandboxError(
-          "INVALID_ARGUMENT",
-          `The command and its environment are ${payload.length} bytes long`,
-          {
-            hint: `At most ${MAX_PAYLOAD_BYTES} bytes fit. Put long text into a file or into standard input.`,
-          },
-        ),
-      );
+      channel.failed(commandTooLong(channel.subject));
       return;
     }
     this.#channels.set(id, channel);

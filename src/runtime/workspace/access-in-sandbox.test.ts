@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { openManager } from "../../../test/setup/open-manager.js";
 import { requires } from "../../../test/setup/requires.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import type { BackendFactory, Instance } from "../backends/backend.js";
 import { createBubblewrapBackend } from "../backends/bubblewrap/backend.js";
 import { findPrebuilt } from "../backends/guest-runtime.js";

@@ -24,7 +24,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../test/setup/clean-up.js";
 import { requires } from "../../../test/setup/requires.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import { findPrebuilt } from "../backends/guest-runtime.js";
 import { type AccessWatch, AccessWatcher } from "./access-watcher.js";
 

@@ -29,7 +29,7 @@ export function allocateOwner(
     }
   }
   throw new SandboxError("SANDBOX_START_FAILED", "Every user id of the range is taken by a session", {
-    hint: "Delete sessions (skerry sessions rm), or widen backends.bubblewrap.uidRange.",
+    hint: "Delete sessions, or widen backends.bubblewrap.uidRange.",
   });
 }
 

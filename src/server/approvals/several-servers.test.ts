@@ -3,7 +3,7 @@ import { WebSocket } from "ws";
 import { requires } from "../../../test/setup/requires.js";
 import { createDatabase } from "../../../test/setup/test-databases.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const POLICY = "policies:\n  tools:\n    shell_exec: { risk_level: high, requires_confirmation: true }\n";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { onBothDatabases, type TestDatabase } from "../../../test/setup/test-databases.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
 import type { SandboxError } from "../../kit/errors.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import type { Store } from "../store/index.js";
 import { FencedLease, leaseTimes } from "./fenced-lease.js";
 

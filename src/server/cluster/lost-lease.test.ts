@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer, type TestServerOptions } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import type { Instance } from "../../runtime/backends/backend.js";
 import { createBubblewrapBackend } from "../../runtime/backends/bubblewrap/backend.js";
 import { registerBackend } from "../../runtime/backends/registry.js";

@@ -14,7 +14,7 @@ import { connectMcp } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
 import { createDatabase } from "../../../test/setup/test-databases.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import { FORWARDED_BY } from "../cluster/peers.js";
 
 const MIB = 1024 * 1024;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { createDatabase } from "../../../test/setup/test-databases.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const CONCURRENCY = 2;
 

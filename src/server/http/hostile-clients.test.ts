@@ -3,8 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
 import { queryAudit } from "../../guard/audit/index.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import { headersInside, headersOutside } from "../ports/proxy-headers.js";
 
 const POLICY = `

@@ -3,7 +3,7 @@ import websocket from "@fastify/websocket";
 import { type FastifyInstance, fastify } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import { ManagedSocket, type ManagedSocketOptions } from "./managed-socket.js";
 
 let app: FastifyInstance;

@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import { openStore } from "../store/index.js";
 
 const lines: string[] = [];

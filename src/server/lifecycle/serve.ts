@@ -45,7 +45,7 @@ export interface ServeOptions {
 }
 
 /** A server that listens. */
-export interface RunningServer {
+export interface RunningServer extends AsyncDisposable {
   readonly url: string;
   /** The first key of all, where this start made it: to be shown once. */
   readonly firstKey: CreatedApiKey | undefined;
@@ -54,6 +54,8 @@ export interface RunningServer {
   /** For messages of the process itself. */
   readonly log: ServerLog;
   /** Takes no new work, lets what runs end until the deadline, and cleans up. Idempotent. */
+  close(): Promise<void>;
+  /** The same. */
   stop(): Promise<void>;
 }
 
@@ -166,7 +168,7 @@ async function open(options: ServeOptions, stack: AsyncDisposableStack): Promise
         .then(() => resolve(why));
     }),
   );
-  return { url, firstKey, lost, log: app.log, stop };
+  return { url, firstKey, lost, log: app.log, close: stop, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** Runs an action once; every call gets the same promise. */

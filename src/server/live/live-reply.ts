@@ -1,13 +1,12 @@
 import type { ToolCall } from "../../core/manager/index.js";
 import { textOf } from "../../core/manager/index.js";
+import { MAX_LISTED_COMMAND_CHARACTERS } from "../../kit/code-limits.js";
 import { toMoment } from "../http/index.js";
 import type { LiveCall } from "./live-call.js";
 
-const MAX_COMMAND_CHARACTERS = 500;
-
 /** The beginning of what runs. A copy: a part of a text would keep all of it in memory. */
 export function shownCommand(call: Pick<ToolCall, "code" | "command" | "argv">): string {
-  return Buffer.from(textOf(call).slice(0, MAX_COMMAND_CHARACTERS)).toString();
+  return Buffer.from(textOf(call).slice(0, MAX_LISTED_COMMAND_CHARACTERS)).toString();
 }
 
 /** What callers are told of any call that goes on without a request. */

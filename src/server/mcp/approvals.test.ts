@@ -4,7 +4,7 @@ import { type Person, printedIn, textOf } from "../../../test/e2e/mcp-client.js"
 import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http.js";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const LONG_MS = 60_000;
 const POLICY = `

@@ -4,7 +4,7 @@ import { connectMcp, type McpConnectOptions } from "../../../test/setup/mcp-http
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { uniqueSeconds } from "../../core/testing/unique-seconds.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const real = requires("bubblewrap");
 const LONG_MS = 60_000;

@@ -10,7 +10,7 @@ import { requires } from "../../../test/setup/requires.js";
 import { openTcpForwarder } from "../../../test/setup/tcp-forwarder.js";
 import { TestServer } from "../../../test/setup/test-server.js";
 import { uniqueSeconds } from "../../core/testing/unique-seconds.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const LONG_MS = 60_000;
 const real = requires("bubblewrap", "python3");

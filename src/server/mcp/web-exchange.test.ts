@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { fastify } from "fastify";
 import { expect, it, onTestFinished } from "vitest";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 import { checkAnswer, sendAnswer } from "./web-exchange.js";
 
 const MIB = 1024 * 1024;

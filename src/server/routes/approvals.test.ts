@@ -2,7 +2,7 @@ import { beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const DANGEROUS = { command: "rm -rf /; echo ran" };
 const POLICY = `

@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 let server: TestServer;
 

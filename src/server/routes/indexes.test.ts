@@ -2,7 +2,7 @@ import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { createDatabase } from "../../../test/setup/test-databases.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 /** Two servers on one PostgreSQL, each with a session and a log of its own. */
 let a: TestServer;

@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { SocketClient } from "../../../test/setup/socket-client.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const SERVER = readFileSync(new URL("../../../test/setup/hostile-server.py", import.meta.url), "utf8");
 const POLICY = `

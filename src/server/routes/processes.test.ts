@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { askForEvents, eventsOf, type SentEvent } from "../../../test/setup/server-sent-events.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const POLICY = `
 policies:

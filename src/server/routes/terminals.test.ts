@@ -4,7 +4,7 @@ import { beforeAll, expect, it } from "vitest";
 import { requires } from "../../../test/setup/requires.js";
 import { SocketClient } from "../../../test/setup/socket-client.js";
 import { TestServer } from "../../../test/setup/test-server.js";
-import { waitUntil } from "../../core/testing/wait-until.js";
+import { waitUntil } from "../../kit/wait-until.js";
 
 const POLICY = `
 policies:

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openManager } from "../../../../test/setup/open-manager.js";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../../guard/audit/index.js";
 import { parsePolicy } from "../../../guard/policy/index.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { parseConfig } from "../../config/index.js";
 import { createMetrics } from "../../metrics/index.js";
-import { waitUntil } from "../../testing/wait-until.js";
 import type { SandboxManager, SandboxManagerOptions } from "../index.js";
 
 /** Not 127.0.0.1, which programs reach without a proxy. */

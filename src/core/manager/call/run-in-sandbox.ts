@@ -20,13 +20,12 @@ export async function runInSandbox(
 ): Promise<ExecutionResult> {
   const { kind } = call;
   const options = optionsFor(call, plan);
-  const argv = call.argv ?? SHELL.command(call.command ?? "");
-  const { code, language = "", filename, args } = call;
+  const { argv, command = "", code, language = "", filename, args } = call;
   switch (kind.type) {
     case "files":
       return runFileTask(sandbox, kind.task, plan.decision, call.signal);
     case "terminal":
-      return sandbox.terminalInto(sink, argv, kind.terminal, options);
+      return sandbox.terminalInto(sink, argv ?? SHELL.command(command), kind.terminal, options);
     case "context": {
       const context = await sandbox.obtainContext(kind.name, language);
       const { timeoutMs, maxOutputBytes, signal } = options;
@@ -35,7 +34,8 @@ export async function runInSandbox(
       return runInContext(context, sink, code ?? "", { timeoutMs, maxOutputBytes, signal, stdin });
     }
     default: {
-      if (code === undefined) return sandbox.execInto(sink, argv, options);
+      if (argv !== undefined) return sandbox.execInto(sink, argv, options);
+      if (code === undefined) return sandbox.execLineInto(sink, command, options);
       const program = { ...options, language, filename, args, isolate: kind.type === "cell" };
       return sandbox.runCodeInto(sink, code, program, kind.type === "harness" ? kind.harness : undefined);
     }

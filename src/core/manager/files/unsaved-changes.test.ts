@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../../guard/audit/index.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { parseConfig } from "../../config/index.js";
-import { waitUntil } from "../../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../../testing/without-shared-workspace.js";
 import { SandboxManager, type SandboxManagerOptions } from "../sandbox-manager.js";
 

@@ -22,7 +22,7 @@ export function cellSettings(
   checkCellOptions(options);
   if (cells !== true) {
     throw new SandboxError("UNSUPPORTED", `The backend ${backend} has no cells`, {
-      hint: "Use a backend that can make them (skerry doctor -v shows which), or run each program in a sandbox of its own: manager.runCodeOnce.",
+      hint: "Use a backend that can make them (skerry doctor -v shows which), or run each program in a sandbox of its own.",
     });
   }
   const { pids, workers, ...given } = { ...DEFAULTS, ...options };

@@ -26,7 +26,7 @@ export function openWorkspace(
       "INTERNAL",
       `The backend ${backend.name} claims ${claimed} workspace that it shares with this host, and gave ${given}`,
       {
-        hint: "Its capability sharedWorkspace must be true exactly when its instances have a hostWorkspace.",
+        hint: "Set its capability sharedWorkspace to whether its instances have a hostWorkspace.",
       },
     );
   }
@@ -49,7 +49,7 @@ export function assertFilesReachable({ path, key }: StoredSession, { capabilitie
     "UNSUPPORTED",
     `The files of session ${JSON.stringify(key)} are in a disk image, which this backend cannot copy from`,
     {
-      hint: "Use the session as it was made, with shared files (as root, with the same backend), or copy its files to another one: skerry files get, skerry files put.",
+      hint: "Use the session as root with the backend that made it, or copy its files to a new session.",
     },
   );
 }

@@ -12,10 +12,10 @@ import {
   usePools,
 } from "../../../../test/setup/pooled-managers.js";
 import { requires } from "../../../../test/setup/requires.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { parseConfig } from "../../config/index.js";
-import { waitUntil } from "../../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../../testing/without-shared-workspace.js";
 
 registerBackend("watched-elsewhere", withoutSharedWorkspace("watched"));

@@ -13,11 +13,11 @@ import {
 import { requires } from "../../../../test/setup/requires.js";
 import { AuditLogger, type AuditRecord, createCallbackSink } from "../../../guard/audit/index.js";
 import { parsePolicy } from "../../../guard/policy/index.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { createBubblewrapBackend } from "../../../runtime/backends/bubblewrap/backend.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { PoolManager } from "../../../runtime/pool/index.js";
 import { parseConfig } from "../../config/index.js";
-import { waitUntil } from "../../testing/wait-until.js";
 import { SandboxManager } from "../index.js";
 
 /** Real bubblewrap where no interpreter is found. */

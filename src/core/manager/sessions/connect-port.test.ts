@@ -3,8 +3,8 @@ import { beforeAll, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { parseConfig } from "../../config/index.js";
-import { waitUntil } from "../../testing/wait-until.js";
 import { SandboxManager } from "../index.js";
 
 const LISTEN = `

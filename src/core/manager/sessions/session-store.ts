@@ -429,7 +429,7 @@ function ownerOf(meta: Meta): Owner | undefined {
 function whenFull(error: unknown): unknown {
   if (systemCode(error) !== "ENOSPC") return error;
   return new SandboxError("DISK_FULL", "There is no room for a new session in the state directory", {
-    hint: "Free some space, delete sessions (skerry sessions rm), or point SKERRY_STATE_DIR at another disk.",
+    hint: "Free some space, delete sessions, or point SKERRY_STATE_DIR at another disk.",
     cause: error,
   });
 }

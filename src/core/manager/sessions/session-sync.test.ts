@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { openManager } from "../../../../test/setup/open-manager.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { parseConfig } from "../../config/index.js";
-import { waitUntil } from "../../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../../testing/without-shared-workspace.js";
 import { SandboxManager, type SandboxManagerOptions } from "../sandbox-manager.js";
 

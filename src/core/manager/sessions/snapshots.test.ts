@@ -8,12 +8,12 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { failsWith } from "../../../../test/setup/fails-with.js";
 import { openManager } from "../../../../test/setup/open-manager.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { registerBackend } from "../../../runtime/backends/registry.js";
 import { PoolManager } from "../../../runtime/pool/index.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { sessionDirectoryName } from "../../../runtime/workspace/index.js";
 import { parseConfig } from "../../config/index.js";
-import { waitUntil } from "../../testing/wait-until.js";
 import { withoutSharedWorkspace } from "../../testing/without-shared-workspace.js";
 import type { SandboxManager, SandboxManagerOptions } from "../sandbox-manager.js";
 

@@ -158,7 +158,7 @@ describe("the file of results", () => {
       expect.objectContaining({
         code: "FILE_FAILED",
         message: "r.jsonl: there is no such directory",
-        hint: "Name another file with --output, in a directory that is there.",
+        hint: "Name another file, in a directory that is there.",
       }),
     );
   });

@@ -67,7 +67,7 @@ export function canonicalSamples(problems: ReadonlyMap<string, Problem>): Sample
   return numbered(
     [...problems.values()].map(({ task_id, canonical_solution }) => {
       if (canonical_solution === undefined) {
-        throw wrong(`the task ${quote(task_id)} has no canonical_solution`, "Pass samples: --samples FILE.");
+        throw wrong(`the task ${quote(task_id)} has no canonical_solution`, "Pass samples.");
       }
       return { taskId: task_id, completion: canonical_solution };
     }),

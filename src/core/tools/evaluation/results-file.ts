@@ -44,7 +44,7 @@ export class ResultsFile {
       if (!restart) file.#write([...file.#done.values()]);
       return file;
     } catch (error) {
-      throw whenUnwritable(error, path, "Name another file with --output, in a directory that is there.");
+      throw whenUnwritable(error, path, "Name another file, in a directory that is there.");
     }
   }
 
@@ -139,7 +139,7 @@ function nameOf({ taskId, completionId }: Pick<Sample, "taskId" | "completionId"
 
 function ofOthers(path: string): SandboxError {
   return new SandboxError("FILE_EXISTS", `${escapeUnsafe(basename(path))} has results of other samples`, {
-    hint: "Name another file with --output, or overwrite it with --restart.",
+    hint: "Name another file, or restart, which overwrites it.",
   });
 }
 

@@ -8,7 +8,7 @@ import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { openManager } from "../../../../test/setup/open-manager.js";
 import { parseConfig } from "../../../core/config/index.js";
 import type { SandboxManager, SandboxManagerOptions } from "../../../core/manager/index.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;

@@ -8,7 +8,7 @@ import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import { parseConfig } from "../../../core/config/index.js";
 import { SandboxManager } from "../../../core/manager/index.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { createSrtBackend } from "./backend.js";
 import { findSrtFacts, probeSrt } from "./probe.js";
 import { findSrtPackage } from "./srt-package.js";

@@ -7,6 +7,7 @@ import type { EgressRules } from "../rules/rules.js";
 import { checkSecretHosts, loadSecrets, parseSecretOption } from "./load-secrets.js";
 import { Secret } from "./secret.js";
 
+const ALLOW = (host: string) => `Allow it: ${host}`;
 const VALUE = "ghp_0123456789abcdef";
 const ENV = { GITHUB_TOKEN: VALUE, EMPTY: "", SHORT: "abc" };
 const HEADER = ["header"] as const;
@@ -99,43 +100,43 @@ describe("--secret", () => {
     ["another variable", () => "TOKEN=env:GITHUB_TOKEN@a.example", "TOKEN", ["a.example"]],
     ["a file", () => `TOKEN=file:${join(directory, "token@home")}@a.example`, "TOKEN", ["a.example"]],
   ])("takes %s", (_, text, name, hosts) => {
-    const secret = parseSecretOption(text(), ENV);
+    const secret = parseSecretOption(text(), ENV, ALLOW);
     expect([secret.name, secret.reveal(), secret.hosts, secret.in]).toEqual([name, VALUE, hosts, ["header"]]);
   });
 
   it.each([
-    ["no host", `${VALUE}x-y`, "--secret names no host, or no variable"],
-    ["no name", "@a.example", "--secret names no host, or no variable"],
-    ["an empty host", "GITHUB_TOKEN@", '--secret GITHUB_TOKEN is for "", which is not the name of a host'],
+    ["no host", `${VALUE}x-y`, "A secret names no host, or no variable"],
+    ["no name", "@a.example", "A secret names no host, or no variable"],
+    ["an empty host", "GITHUB_TOKEN@", 'The secret GITHUB_TOKEN is for "", which is not the name of a host'],
     [
       "an empty host behind a comma",
       "GITHUB_TOKEN@a.example,",
-      '--secret GITHUB_TOKEN is for "", which is not the name of a host',
+      'The secret GITHUB_TOKEN is for "", which is not the name of a host',
     ],
     [
       "the value itself",
       `TOKEN=${VALUE}@a.example`,
-      "--secret takes no value: other users see command lines",
+      "A secret takes no value: other users see command lines",
     ],
     [
       "a value with a colon",
       `TOKEN=x:${VALUE}@a.example`,
-      "--secret takes no value: other users see command lines",
+      "A secret takes no value: other users see command lines",
     ],
     [
       "a file without a path",
       "TOKEN=file:@a.example",
-      "--secret takes no value: other users see command lines",
+      "A secret takes no value: other users see command lines",
     ],
-    ["an unset variable", "NONE@a.example", "--secret NONE: the variable NONE is not set"],
-    ["what is no variable", `a b${VALUE}@a.example`, "--secret …: the variable … is not set"],
+    ["an unset variable", "NONE@a.example", "The secret NONE: the variable NONE is not set"],
+    ["what is no variable", `a b${VALUE}@a.example`, "The secret …: the variable … is not set"],
     [
       "a wide host",
       "GITHUB_TOKEN@*.com",
-      '--secret GITHUB_TOKEN is for "*.com", which is not the name of a host',
+      'The secret GITHUB_TOKEN is for "*.com", which is not the name of a host',
     ],
   ])("is refused with %s, and repeats no value", (_, text, message) => {
-    const error = thrown(() => parseSecretOption(text, ENV));
+    const error = thrown(() => parseSecretOption(text, ENV, ALLOW));
     expect(error).toMatchObject({ code: "INVALID_ARGUMENT", message });
     expect(inspect(error)).not.toContain(VALUE);
   });
@@ -164,12 +165,12 @@ describe("a secret's hosts", () => {
     expect(thrown(() => checkSecretHosts(secrets, allowing("api.github.com")))).toMatchObject({
       code: "INVALID_ARGUMENT",
       message: "The secret TOKEN is for uploads.github.com, which no rule allows",
-      hint: 'Add it to the rules: egress: allowDomains("uploads.github.com").',
+      hint: "Allow uploads.github.com in the rules of egress.",
     });
-    const optional = [parseSecretOption("GITHUB_TOKEN@api.github.com", ENV)];
+    const optional = [parseSecretOption("GITHUB_TOKEN@api.github.com", ENV, ALLOW)];
     expect(thrown(() => checkSecretHosts(optional, allowing("github.com")))).toMatchObject({
       code: "INVALID_ARGUMENT",
-      hint: "Add --allow-domain 'api.github.com'.",
+      hint: "Allow it: api.github.com.",
     });
     const configured = loadSecrets({ GITHUB_TOKEN: { hosts: ["*.github.com"], in: HEADER } }, ENV);
     expect(thrown(() => checkSecretHosts(configured, allowing("github.com")))).toMatchObject({

@@ -22,28 +22,31 @@ export function loadSecrets(sources: Readonly<Record<string, SecretConfig>>, env
   );
 }
 
-/** Reads `NAME@host[,host]`, whose value is in the variable NAME, or `NAME=env:OTHER@…`, `NAME=file:/path@…`. */
-export function parseSecretOption(text: string, env: Env): Secret {
-  const form = "--secret NAME@host[,host], with the value in the variable NAME, or NAME=file:/path@host";
+/**
+ * Reads `NAME@host[,host]`, whose value is in the variable NAME, or `NAME=env:OTHER@…`, `NAME=file:/path@…`. `allow` says what allows
+ * a host there.
+ */
+export function parseSecretOption(text: string, env: Env, allow: SecretOrigin["allow"]): Secret {
+  const form = "NAME@host[,host], with the value in the variable NAME, or NAME=file:/path@host";
   const at = text.lastIndexOf("@");
   const [name = "", source] = split(text.slice(0, Math.max(at, 0)), "=");
   // Nothing of the text is repeated: it may hold the value.
   if (at < 0 || name === "") {
-    throw new SandboxError("INVALID_ARGUMENT", "--secret names no host, or no variable", {
+    throw new SandboxError("INVALID_ARGUMENT", "A secret names no host, or no variable", {
       hint: `Use ${form}.`,
     });
   }
   const [kind, from] = source === undefined ? ["env", undefined] : split(source, ":");
   if ((kind !== "env" && kind !== "file") || from === "" || (source !== undefined && from === undefined)) {
-    throw new SandboxError("INVALID_ARGUMENT", "--secret takes no value: other users see command lines", {
+    throw new SandboxError("INVALID_ARGUMENT", "A secret takes no value: other users see command lines", {
       hint: `Use ${form}.`,
     });
   }
   const hosts = text.slice(at + 1).split(",");
   const origin: SecretOrigin = {
-    words: `--secret ${/^\w{1,64}$/.test(name) ? name : "…"}`,
+    words: `The secret ${/^\w{1,64}$/.test(name) ? name : "…"}`,
     code: "INVALID_ARGUMENT",
-    allow: (host) => `Add --allow-domain '${host}'`,
+    allow,
   };
   return load(name, { hosts, ...(from !== undefined && { [kind]: from }) }, env, origin);
 }

@@ -45,7 +45,7 @@ export class Secret {
     this.origin = origin ?? {
       words: `The secret ${shown(name)}`,
       code: "INVALID_ARGUMENT",
-      allow: (host) => `Add it to the rules: egress: allowDomains("${host}")`,
+      allow: (host) => `Allow ${host} in the rules of egress`,
     };
     if (!/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(name)) {
       throw this.#refuse(`has the name "${shown(name)}", which is none of a variable`, {

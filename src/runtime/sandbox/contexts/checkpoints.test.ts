@@ -2,7 +2,7 @@ import { afterEach, beforeAll, expect } from "vitest";
 import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import type { SandboxManager } from "../../../core/manager/index.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import type { Checkpoint, CodeContext, ContextResult, RunningSandbox } from "../index.js";
 
 const { describe, it } = requires("linux", "bubblewrap", "python3", "root");

@@ -394,7 +394,7 @@ export class CodeContext {
     const found = this.#checkpoints.get(id);
     if (found !== undefined) return found;
     throw new SandboxError("CHECKPOINT_NOT_FOUND", `This context has no checkpoint ${JSON.stringify(id)}`, {
-      hint: "It may have been deleted, or its process may have been ended for memory. Make another with checkpoint().",
+      hint: "It may have been deleted, or its process may have been ended for memory. Make another one.",
     });
   }
 
@@ -405,7 +405,7 @@ export class CodeContext {
       "UNSUPPORTED",
       `Contexts of ${this.language} have no checkpoints and cannot be forked`,
       {
-        hint: "Only those of python can. The workspace's files can be kept with snapshots.create().",
+        hint: "Only those of python can. A snapshot keeps the workspace's files.",
       },
     );
   }
@@ -421,7 +421,7 @@ export class CodeContext {
     this.#assertOpen();
     if (!this.#kernel.isOver) return;
     throw new SandboxError("CONTEXT_ENDED", this.#whyEnded(), {
-      hint: "context.restart() restarts it with an empty state; context.rollback(checkpoint) goes back to a saved one.",
+      hint: "Restart the context, with an empty state, or roll it back to a checkpoint.",
     });
   }
 

@@ -2,8 +2,8 @@ import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openManager } from "../../../../test/setup/open-manager.js";
 import { requires } from "../../../../test/setup/requires.js";
 import type { SandboxManager } from "../../../core/manager/index.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
 import type { SandboxError } from "../../../kit/errors.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import type { CodeContext, ContextEvent, ContextResult, RunningSandbox } from "../index.js";
 
 let manager: SandboxManager;

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openManager } from "../../../../test/setup/open-manager.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import type { CodeContext, ContextResult, RunningSandbox } from "../index.js";
 
 let sandbox: RunningSandbox;

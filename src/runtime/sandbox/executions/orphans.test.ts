@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { openManager } from "../../../../test/setup/open-manager.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import type { RunningSandbox } from "../index.js";
 
 /** Forks twice, so that the second child is nobody's, and says what waiting for children gives. */

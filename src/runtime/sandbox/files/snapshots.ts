@@ -197,7 +197,7 @@ export async function importInto(
       "INVALID_ARGUMENT",
       `Expected a stream or the bytes of a tar, got ${typeof source}`,
       {
-        hint: "Pass what exportSnapshot() gave, or createReadStream(…) of a tar.",
+        hint: "Pass what the export of a snapshot gave, or a stream of a tar.",
       },
     );
   }

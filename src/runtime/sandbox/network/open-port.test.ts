@@ -5,7 +5,7 @@ import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
 import { openManager } from "../../../../test/setup/open-manager.js";
 import { parseConfig } from "../../../core/config/index.js";
 import { SandboxManager } from "../../../core/manager/index.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import type { RunningSandbox } from "../index.js";
 
 /** Answers "you said " and everything it was sent, after the client has said that it is done. */

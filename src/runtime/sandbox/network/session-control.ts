@@ -63,7 +63,7 @@ export async function requestFromSession(
   throw (
     refused ??
     new SandboxError("SANDBOX_NOT_RUNNING", `Session ${JSON.stringify(session)} does not run`, {
-      hint: "Start something in it first, such as: skerry exec --session NAME -- COMMAND",
+      hint: "Start something in it first.",
     })
   );
 }

@@ -1,4 +1,4 @@
-import { MAX_CELL_CODE_BYTES } from "../../../kit/code-limits.js";
+import { MAX_CELL_CODE_BYTES, MAX_FORKED_CELL_CODE_BYTES } from "../../../kit/code-limits.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Instance } from "../../backends/index.js";
 import type { CellLimits, RunRequest, WarmHandle } from "../../wire/index.js";
@@ -14,9 +14,6 @@ export interface CellSettings {
   /** Cells that are made ahead, for as many programs at once. */
   readonly standbys: number;
 }
-
-/** With an interpreter that forks it travels twice: should that fail, the guest starts it the plain way. */
-const MAX_WARM_BYTES = 100 * 1024;
 
 /** The one language whose interpreter is kept ready for cells. */
 const FORKED = LANGUAGES.find(({ warm }) => warm?.cellCommand !== undefined);
@@ -53,7 +50,8 @@ export class CellRunner {
     const { guestWorkspace, guestRuntime } = this.instance;
     const path = `${guestWorkspace}/main${language.extensions[0]}`;
     const args = options.args ?? [];
-    const warm = language === FORKED && content.length <= MAX_WARM_BYTES ? this.#warm(settings) : undefined;
+    const warm =
+      language === FORKED && content.length <= MAX_FORKED_CELL_CODE_BYTES ? this.#warm(settings) : undefined;
     const env = { ...this.start.environment, ...options.env };
     const job = { path, argv: [path, ...args], cwd: guestWorkspace, env, file: code };
     return {
@@ -76,7 +74,7 @@ export class CellRunner {
   #require(): CellSettings {
     if (this.settings !== undefined) return this.settings;
     throw new SandboxError("UNSUPPORTED", "This sandbox was not made for cells", {
-      hint: "Ask for it: manager.startSandbox(key, { cells: true }). Only the backend bubblewrap has them.",
+      hint: "Leave isolate out, or run the program in a sandbox of its own. Only the backend bubblewrap has cells.",
     });
   }
 

@@ -52,7 +52,7 @@ export async function* archiveBytes(
 /** Says what is wrong with an archive, and how to make one that is not. */
 export function archiveInvalid(why: string, cause?: unknown): SandboxError {
   return new SandboxError("INVALID_ARGUMENT", `The archive is refused: ${why}`, {
-    hint: "Give an uncompressed tar of files, directories and relative links, as exportSnapshot() and tar -cf make it.",
+    hint: "Give an uncompressed tar of files, directories and relative links, as the export of a snapshot and tar -cf make it.",
     cause,
   });
 }

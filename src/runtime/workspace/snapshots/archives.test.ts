@@ -22,7 +22,7 @@ import {
   useSnapshotWorkspace,
 } from "../../../../test/setup/snapshot-workspace.js";
 import { contents } from "../../../../test/setup/synced-files.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 import { exportArchive } from "./export-archive.js";
 import { importArchive } from "./import-archive.js";
 

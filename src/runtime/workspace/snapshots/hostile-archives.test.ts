@@ -12,7 +12,7 @@ import {
   LIMITS,
   useSnapshotWorkspace,
 } from "../../../../test/setup/snapshot-workspace.js";
-import { waitUntil } from "../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../kit/wait-until.js";
 
 useSnapshotWorkspace();
 

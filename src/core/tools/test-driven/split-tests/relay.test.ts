@@ -1,7 +1,7 @@
 import { Duplex, PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
+import { waitUntil } from "../../../../kit/wait-until.js";
 import { encodeFrame } from "../../../../runtime/sandbox/contexts/messages.js";
-import { waitUntil } from "../../../testing/wait-until.js";
 import { Relay, type RelaySide } from "./relay.js";
 
 /** One process's socket: what it says is written to `inside`, what it is told is read there. */

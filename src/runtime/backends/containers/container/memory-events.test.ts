@@ -3,7 +3,7 @@ import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { DOCKER_START_MS, startDocker, type TestDaemon } from "../../../../../test/setup/docker.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { openTcpForwarder, type TcpForwarder } from "../../../../../test/setup/tcp-forwarder.js";
-import { waitUntil } from "../../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../../kit/wait-until.js";
 import type { Instance, SandboxBackend } from "../../backend.js";
 import { createDockerBackend } from "../../docker/backend.js";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, expect, vi } from "vitest";
 import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
-import { waitUntil } from "../../../../core/testing/wait-until.js";
+import { waitUntil } from "../../../../kit/wait-until.js";
 import { connectDocker } from "../daemon/connect.js";
 import { buildImage } from "./images.js";
 

@@ -83,7 +83,7 @@ function checkRoom(path: string): void {
   const { bavail, bsize } = statfsSync(path);
   if (bavail * bsize >= LEAST_ROOM_BYTES) return;
   throw new SandboxError("DISK_FULL", "The disk of the state directory is nearly full", {
-    hint: "Free some space, delete sessions (skerry sessions rm), or point SKERRY_STATE_DIR at another disk.",
+    hint: "Free some space, delete sessions, or point SKERRY_STATE_DIR at another disk.",
   });
 }
 
