@@ -8,7 +8,11 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 log=build/setup.log
 
-say() { printf 'skerry: %s\n' "$*" >&2; }
+say() {
+  # On a terminal the line that counts seconds gives way.
+  if [ -t 2 ]; then printf '\r\033[K' >&2; fi
+  printf 'skerry: %s\n' "$*" >&2
+}
 die() {
   say "$1"
   if [ $# -gt 1 ]; then printf 'hint: %s\n' "$2" >&2; fi
@@ -19,8 +23,47 @@ die() {
 # Waits for the system's packages, which are installed meanwhile: only one may install at a time.
 installing=""
 packages_are_there() {
-  if [ -n "$installing" ]; then wait "$installing" || true; fi
+  if [ -z "$installing" ]; then return; fi
+  if grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$installing/status"; then
+    step "waiting for the system's packages" wait "$installing" || true
+  else
+    wait "$installing" || true
+  fi
   installing=""
+}
+
+# step WHAT COMMAND…: runs it, and says how many seconds it takes: on a terminal meanwhile, elsewhere afterwards.
+alone=true
+counter=""
+step() {
+  what=$1
+  began=$(date +%s)
+  shift
+  count_seconds
+  if "$@"; then status=0; else status=$?; fi
+  stop_counting
+  if [ "$status" = 0 ]; then say "$what: done in $(($(date +%s) - began)) s"; fi
+  return "$status"
+}
+
+count_seconds() {
+  if ! $alone || ! [ -t 2 ]; then
+    say "$what"
+    return
+  fi
+  # Ends with this script however that ends, and does not keep its lock.
+  while kill -0 $$ 2>/dev/null; do
+    printf '\r\033[Kskerry: %s: %s s' "$what" "$(($(date +%s) - began))" >&2
+    sleep 1
+  done 9>&- &
+  counter=$!
+}
+
+stop_counting() {
+  if [ -z "$counter" ]; then return; fi
+  kill "$counter" 2>/dev/null || true
+  wait "$counter" 2>/dev/null || true
+  counter=""
 }
 
 # Runs a noisy command; shows what it said only if it fails.
@@ -59,12 +102,11 @@ mkdir -p build
 if command -v flock >/dev/null 2>&1; then
   exec 9>build/setup.lock
   if ! flock -n 9; then
-    say "waiting for another set-up of this directory to end"
-    flock 9
+    step "waiting for another set-up of this directory to end" flock 9
   fi
 fi
-trap 'rm -f build/ready.new; exit 130' INT
-trap 'rm -f build/ready.new; exit 143' TERM HUP
+trap 'stop_counting; rm -f build/ready.new; exit 130' INT
+trap 'stop_counting; rm -f build/ready.new; exit 143' TERM HUP
 
 # --- System packages -------------------------------------------------------------------------------------------------
 
@@ -92,12 +134,15 @@ apt_install() {
     say "$why is missing; to install it, run: sudo apt-get install -y $*"
     return 1
   fi
-  say "installing $why ($*)"
-  if apt_get install -y --no-install-recommends "$@" >"$log" 2>&1 </dev/null; then return 0; fi
-  # The package lists may be missing or old.
-  if quietly apt_get update && quietly apt_get install -y --no-install-recommends "$@"; then return 0; fi
+  if step "installing $why ($*)" apt_fetch "$@"; then return 0; fi
   say "$why could not be installed; when the network is there, run: sudo apt-get update && sudo apt-get install -y $*"
   return 1
+}
+
+apt_fetch() {
+  if apt_get install -y --no-install-recommends "$@" >"$log" 2>&1 </dev/null; then return 0; fi
+  # The package lists may be missing or old.
+  quietly apt_get update && quietly apt_get install -y --no-install-recommends "$@"
 }
 
 # --- What the host lacks ---------------------------------------------------------------------------------------------
@@ -154,9 +199,8 @@ install_for_tests() {
   fi
   # Made whole elsewhere, so that an interrupted installation is none.
   if stale build/python-tools test/setup/python-tools.txt && [ -e /usr/lib/python3/dist-packages/pip ]; then
-    say "installing tools of the tests from PyPI (schemathesis, ruff)"
     rm -rf build/python-tools build/python-tools.new
-    if quietly /usr/bin/python3 -m pip install --no-compile --target build/python-tools.new -r test/setup/python-tools.txt; then
+    if step "installing tools of the tests from PyPI (schemathesis, ruff)" quietly /usr/bin/python3 -m pip install --no-compile --target build/python-tools.new -r test/setup/python-tools.txt; then
       mv build/python-tools.new build/python-tools
       touch build/python-tools
     else
@@ -182,10 +226,9 @@ install_for_soak() {
   for version in 22.23.3 24.21.0; do
     directory=build/node-${version%%.*}
     [ "$(cat "$directory/version" 2>/dev/null)" != "$version" ] || continue
-    say "installing Node.js $version for the tests"
     rm -rf "$directory" "$directory.new"
     mkdir "$directory.new"
-    if quietly npm install --prefix "$directory.new" --no-audit --no-fund "node-linux-$node_arch@$version"; then
+    if step "installing Node.js $version for the tests" quietly npm install --prefix "$directory.new" --no-audit --no-fund "node-linux-$node_arch@$version"; then
       ln -s "node_modules/node-linux-$node_arch/bin" "$directory.new/bin"
       echo "$version" >"$directory.new/version"
       mv "$directory.new" "$directory"
@@ -210,6 +253,7 @@ install_for_machines() {
 if [ "$(uname -s)" = Linux ]; then
   (
     log=build/setup-packages.log
+    alone=false
     install_for_sandboxes
     ! $for_tests || install_for_tests
     ! $for_soak || install_for_soak
@@ -227,9 +271,8 @@ node_version=$(node -p 'process.versions.node')
 # npm writes this file last: an interrupted installation has none.
 if ! [ -e node_modules/.package-lock.json ] || [ -n "$(find package-lock.json -newer node_modules/.package-lock.json)" ]; then
   command -v npm >/dev/null 2>&1 || die "npm is missing" "Install it: it comes with Node.js, or as the package npm."
-  say "installing npm packages"
   rm -f build/ready
-  quietly npm ci --ignore-scripts --no-audit --no-fund || die "the npm packages could not be installed" "Is the network there? Try: npm ci"
+  step "installing npm packages" quietly npm ci --ignore-scripts --no-audit --no-fund || die "the npm packages could not be installed" "Is the network there? Try: npm ci"
   touch node_modules/.package-lock.json
 fi
 
@@ -251,17 +294,17 @@ if [ "$(uname -s)" = Linux ]; then
       packages_are_there
       apt_install "the C compiler" gcc libc6-dev || die "the guest cannot be compiled without a C compiler"
     fi
-    say "compiling the guest"
-    quietly guest/build.sh || die "the guest could not be compiled"
+    step "compiling the guest" quietly guest/build.sh || die "the guest could not be compiled"
     touch "$guest"
   fi
 fi
 
+build_all() { quietly npm run --silent build && quietly npm run --silent build:bench; }
+
 if stale build/built src packages/client/src packages/client/package.json packages/client/tsconfig.json bench examples scripts package.json package-lock.json tsconfig.json tsconfig.build.json tsconfig.bench.json || ! [ -e dist/bin/skerry.cjs ] || ! [ -e packages/client/dist/index.js ]; then
-  say "compiling TypeScript"
   rm -f build/ready build/built
   touch build/built.new
-  quietly npm run --silent build && quietly npm run --silent build:bench || die "the build failed" "See $root/$log"
+  step "compiling TypeScript" build_all || die "the build failed" "See $root/$log"
   mv build/built.new build/built
 fi
 

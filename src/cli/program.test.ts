@@ -328,6 +328,7 @@ describe("what goes wrong", () => {
       'skerry: --with: "tols" is none of data, tools\nhint: Did you mean tools?\n',
     ],
     [["audit", "tial"], "skerry: unknown command 'tial'\nhint: Did you mean tail?\n"],
+    [["completion", "zhs"], 'skerry: shell: "zhs" is none of bash, zsh, fish\nhint: Did you mean zsh?\n'],
     // A group that lists by default is no reason to take a misspelt command for a name.
     [["sessions", "sl"], "skerry: unknown command 'sl'\nhint: Did you mean ls?\n"],
     [["sessions", "bogus"], "skerry: unknown command 'bogus'\nhint: Run: skerry sessions --help\n"],
@@ -370,6 +371,7 @@ const ALL_WITH_HELP = [
     "doctor",
     "bench",
     "version",
+    "completion",
   ].map((name) => [name]),
   ["policy", "init"],
   ["policy", "check"],

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect } from "vitest";
 import { requires } from "../setup/requires.js";
+import { atTerminal } from "./at-terminal.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const launcher = join(root, "skerry");
@@ -340,5 +341,20 @@ print(status, b"/dev/pts/" in out, b"\\n42\\r" in out.replace(b"\\r\\r", b"\\r")
       encoding: "utf8",
     });
     expect(stdout).toBe("3 True True\n");
+  });
+
+  it.each([
+    [[], "(skerry) "],
+    [["--session", "where"], "(skerry where) "],
+    [["--session", "$(id)"], "(skerry) "],
+    [["--env", "PS1=mine: "], "mine: "],
+  ])("says in its prompt where it is: %j", async (options, prompt) => {
+    const { lines, status } = await atTerminal(
+      [launcher, "shell", ...options],
+      [{ expect: prompt, send: "exit 3\r" }],
+      { env: environment(), cwd: home },
+    );
+    expect(lines[0]!.startsWith(prompt)).toBe(true);
+    expect(status).toBe(3);
   });
 });

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { defineApprovals } from "./approvals/index.js";
 import { defineAudit } from "./audit/index.js";
 import { defineBench } from "./bench/index.js";
+import { defineCompletion } from "./completion/index.js";
 import { defineDoctor } from "./doctor/index.js";
 import { defineEgress } from "./egress/index.js";
 import { defineEval } from "./eval/index.js";
@@ -48,4 +49,5 @@ export const COMMANDS: readonly ((program: Command) => void)[] = [
   defineDoctor,
   defineBench,
   defineVersion,
+  defineCompletion,
 ];

@@ -13,7 +13,7 @@ export {
   parseTimeoutMs,
   type Transfer,
 } from "./arguments.js";
-export { createChoice, createNamed } from "./choices.js";
+export { createChoice, createChoiceArgument, createNamed } from "./choices.js";
 export {
   type Action,
   addCommand,

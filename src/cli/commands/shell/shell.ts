@@ -25,13 +25,19 @@ export async function shell(argv: readonly string[], options: ShellOptions): Pro
     ...sizeOf(stdout),
     sessionId: options.session,
     argv: argv.length === 0 ? undefined : argv,
-    env: { TERM: process.env.TERM ?? "xterm", ...options.env },
+    env: { TERM: process.env.TERM ?? "xterm", PS1: promptOf(options), ...options.env },
     cwd: options.cwd,
     signal: interrupt.signal,
   });
   const result = await attachTerminal(terminal);
   for (const line of closingLines(result)) await stderr.write(`skerry: ${line}\n`);
   return interrupt.status ?? exitStatusOf(result);
+}
+
+/** Says that what is typed goes into a sandbox, and into which. A shell would expand what a name may contain. */
+function promptOf({ session = "" }: ShellOptions): string {
+  const where = /^[\w.:@-]+$/.test(session) ? `skerry ${session}` : "skerry";
+  return `(${where}) \\w\\$ `;
 }
 
 /** Makes our terminal the one inside, until that ends; ours is given back as it was, however this ends. */
