@@ -86,8 +86,8 @@ describe("the line for a person", () => {
 });
 
 it("says in one line which default limits do not hold, whatever came of the program", () => {
-  expect(closingLines({ ...RESULT, limitsNotEnforced: ["memory", "cpu"] })).toEqual([
-    "the default limits of memory and cpu are not enforced here: skerry doctor says why",
+  expect(closingLines({ ...RESULT, limitsNotEnforced: ["memory", "cpu", "workspace"] })).toEqual([
+    "the default limits of memory, cpu and workspace are not enforced here: skerry doctor says why",
   ]);
   expect(closingLines(RESULT)).toEqual([]);
 });

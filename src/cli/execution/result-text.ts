@@ -8,10 +8,15 @@ export function closingLines(result: ToolResult): string[] {
   const lines = [...denied, ...failed].map((line) => escapeUnsafe(line));
   const missing = result.limitsNotEnforced ?? [];
   if (missing.length > 0) {
-    const limits = missing.join(" and ");
-    lines.push(`the default limits of ${limits} are not enforced here: skerry doctor says why`);
+    lines.push(unenforcedLine(missing));
   }
   return result.reason === "exited" ? lines : [...lines, endLine(result)];
+}
+
+/** Which default limits do not hold: `memory, cpu and workspace`. */
+export function unenforcedLine(missing: readonly string[]): string {
+  const limits = missing.join(", ").replace(/, (?=[^,]*$)/, " and ");
+  return `the default limits of ${limits} are not enforced here: skerry doctor says why`;
 }
 
 /** Why it ended, in one line for a person. */

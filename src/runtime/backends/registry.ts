@@ -6,6 +6,7 @@ import { BUBBLEWRAP } from "./bubblewrap/index.js";
 import type { BackendDefinition, Parsed, SettingsDefinition } from "./definition.js";
 import { DOCKER } from "./docker/index.js";
 import { GVISOR } from "./gvisor/index.js";
+import { findUserRange, type UserRange } from "./linux/user-range.js";
 import { OPENSANDBOX } from "./opensandbox/index.js";
 import { SRT } from "./srt/index.js";
 import { SUBPROCESS } from "./subprocess/index.js";
@@ -101,12 +102,9 @@ export function settingsByLanguage(
   });
 }
 
-/** The user ids of which root gives each sandbox one, whatever its backend is. */
-export function userRangeOf({ bubblewrap }: BackendSettings): {
-  readonly start: number;
-  readonly count: number;
-} {
-  return bubblewrap.uidRange;
+/** The user ids of which root gives each sandbox one, whatever its backend is. None of them: the count is 0. */
+export function userRangeOf({ bubblewrap }: BackendSettings): UserRange {
+  return findUserRange(bubblewrap.uidRange) ?? { ...bubblewrap.uidRange, count: 0 };
 }
 
 /** False: `doctor --fix` may install what the backend lacks. */

@@ -15,6 +15,11 @@ export function allocateOwner(
   maker: string,
   holder: string,
 ): Owner {
+  if (range.count === 0) {
+    throw new SandboxError("BACKEND_UNAVAILABLE", "This user namespace has no user ids for sandboxes", {
+      hint: "Give the container a range of user ids, set backends.bubblewrap.uidRange to ids that exist in it, or run Skerry as an ordinary user.",
+    });
+  }
   const directory = join(stateDir, "owners");
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const attempts = Math.min(range.count * 4, 100_000);

@@ -49,6 +49,6 @@ function unavailable(tried: readonly (readonly [string, Probe])[]): SandboxError
   );
   const remedies = tried.flatMap(([, { problems }]) => problems[0]?.remedy ?? []);
   return new SandboxError("BACKEND_UNAVAILABLE", `No backend can isolate here (${reasons.join("; ")})`, {
-    hint: [...remedies, "skerry doctor --fix installs what is missing."].join(" — or: "),
+    hint: [...new Set(remedies), "skerry doctor --fix installs what is missing."].join(" — or: "),
   });
 }

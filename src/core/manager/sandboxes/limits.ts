@@ -41,12 +41,13 @@ export function effectiveLimits(requested: Limits, capabilities: Capabilities, b
 }
 
 /**
- * What a result says of them where code is isolated, and one program could take all of the host's memory or processor time
- * from the others.
+ * What a result says of them where code is isolated, and one program could take all of the host's memory, processor time
+ * or disk from the others.
  */
 export function unenforcedDefaults(capabilities: Capabilities): { limitsNotEnforced?: string[] } {
-  const { isolates, memoryLimit, cpuLimit } = capabilities;
-  const missing = [...(memoryLimit ? [] : ["memory"]), ...(cpuLimit ? [] : ["cpu"])];
+  const { isolates, memoryLimit, cpuLimit, workspaceLimit } = capabilities;
+  const limits = { memory: memoryLimit, cpu: cpuLimit, workspace: workspaceLimit };
+  const missing = Object.entries(limits).flatMap(([name, isEnforced]) => (isEnforced ? [] : [name]));
   return isolates && missing.length > 0 ? { limitsNotEnforced: missing } : {};
 }
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { SandboxError } from "../../../kit/errors.js";
+import { SandboxError, systemCode } from "../../../kit/errors.js";
 import type { Instance, Limits, Probe } from "../../../runtime/backends/index.js";
 import { RunnerWorkspace, SessionSync } from "../../../runtime/sandbox/index.js";
 import {
@@ -34,12 +34,25 @@ export function openWorkspace(
   try {
     return AgentWorkspace.open(hostWorkspace, options);
   } catch (error) {
+    if (["EACCES", "EPERM"].includes(systemCode((error as Error).cause) ?? "")) throw cannotLookInto(error);
     // A guest that dies here has not started.
     throw new SandboxError("SANDBOX_START_FAILED", "The sandbox ended while it started", {
       hint: "Its limits may be too small for it to live: limits.memory above all.",
       cause: error,
     });
   }
+}
+
+/** What is mounted for a sandbox is reached through a process of another user. */
+function cannotLookInto(cause: unknown): SandboxError {
+  return new SandboxError(
+    "BACKEND_UNAVAILABLE",
+    "This process may not look into the sandbox that it has started",
+    {
+      hint: "Root needs CAP_SYS_PTRACE for that: start the container with --cap-add SYS_PTRACE, or Skerry outside of one.",
+      cause,
+    },
+  );
 }
 
 /** A session's files on this host as a backend that shares no directory would copy them; throws where they are elsewhere. */

@@ -16,22 +16,19 @@ import {
   sharedDirectories,
 } from "../linux/bwrap/arguments.js";
 import { endLaunched, type Launched, Launchers, startFailure } from "../linux/bwrap/launcher.js";
-import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
 import { findCgroupBase } from "../linux/cgroup/cgroup-base.js";
 import { openCgroups } from "../linux/cgroup/open-cgroups.js";
 import { GUEST_LAYOUT, GUEST_RUNTIME } from "../linux/guest-layout.js";
-import {
-  findHostFacts,
-  type HostFacts,
-  namespaceProblem,
-  OLDEST_VERSION,
-  probeHost,
-} from "../linux/host-facts.js";
+import { findHostFacts, type HostFacts } from "../linux/host-facts.js";
+import { probeHost } from "../linux/probe-host.js";
 import { loadSeccompFilter } from "../linux/seccomp/filter.js";
+import { forgetStart, startError } from "../linux/start-trial.js";
+import { DEFAULT_USER_RANGE } from "../linux/user-range.js";
 import { findImageTools } from "../linux/workspace/workspace-image.js";
 import { hostWorkspaceOf, prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
 import { greetGuest } from "../start-guest.js";
+import type { BubblewrapConfig } from "./settings.js";
 
 /** Namespaces, seccomp, cgroups and a user of its own around every sandbox; no daemon. */
 export function createBubblewrapBackend(context: BackendContext): SandboxBackend {
@@ -52,7 +49,12 @@ class BubblewrapBackend implements SandboxBackend {
   }
 
   async probe(options: ProbeOptions = {}): Promise<Probe> {
-    return probeHost(await this.#host(), options);
+    const { stateDir } = this.#context;
+    return probeHost(await this.#host(), {
+      ...options,
+      stateDir,
+      uidRange: this.#options.uidRange ?? DEFAULT_USER_RANGE,
+    });
   }
 
   async create(spec: CreateSpec): Promise<Instance> {
@@ -92,7 +94,7 @@ class BubblewrapBackend implements SandboxBackend {
         covers: sharedDirectories(runtime),
         ...(mount !== undefined && { mount }),
       });
-      const failed = startFailure(launched, () => isStarting, explainFailure);
+      const failed = startFailure(launched, () => isStarting, startError);
       const runner = await greetGuest(launched, { signal: spec.signal, failed });
       isStarting = false;
       const hostWorkspace = hostWorkspaceOf(spec, mount, await launched.pid);
@@ -106,6 +108,7 @@ class BubblewrapBackend implements SandboxBackend {
         destroy,
       });
     } catch (error) {
+      if (isStarting) forgetStart(stateDir);
       await destroy();
       throw error;
     }
@@ -117,9 +120,12 @@ class BubblewrapBackend implements SandboxBackend {
   }
 
   #host(): Promise<HostFacts> {
-    const options = this.#context.options as { path?: string } | undefined;
-    this.#facts ??= openCgroups().then((cgroups) => findHostFacts(options?.path, cgroups));
+    this.#facts ??= openCgroups().then((cgroups) => findHostFacts(this.#options.path, cgroups));
     return this.#facts;
+  }
+
+  get #options(): Partial<BubblewrapConfig> {
+    return (this.#context.options ?? {}) as Partial<BubblewrapConfig>;
   }
 
   #seccompFilter(cells: boolean): Promise<Buffer> {
@@ -149,32 +155,6 @@ function assertCellsPossible({ filesystem }: CreateSpec): void {
       hint: "Leave sandbox.filesystem.allowWrite empty: two cells would see each other's files there.",
     },
   );
-}
-
-function describe({ status }: Ending): string {
-  if (status === undefined) return "the launcher ended";
-  return status < 0 ? `signal ${-status}` : `status ${status}`;
-}
-
-function explainFailure(ending: Ending): SandboxError {
-  const said = ending.complaints || describe(ending);
-  const namespaces = namespaceProblem();
-  if (namespaces !== undefined) {
-    return new SandboxError("BACKEND_UNAVAILABLE", `bubblewrap cannot start: ${namespaces.what}`, {
-      hint: namespaces.remedy,
-      cause: new Error(said),
-    });
-  }
-  if (/unknown option/i.test(said)) {
-    return new SandboxError("BACKEND_UNAVAILABLE", "bubblewrap is too old", {
-      hint: `Install version ${OLDEST_VERSION} or newer.`,
-      cause: new Error(said),
-    });
-  }
-  const message = said.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 500);
-  return new SandboxError("SANDBOX_START_FAILED", `bubblewrap cannot start: ${message}`, {
-    hint: "skerry doctor says what this host lacks.",
-  });
 }
 
 function missingBubblewrap(): SandboxError {

@@ -1,3 +1,5 @@
+import { DEFAULT_USER_RANGE } from "../linux/user-range.js";
+
 export interface BubblewrapConfig {
   /** Of the program. Left out: looked up. */
   readonly path?: string;
@@ -6,4 +8,4 @@ export interface BubblewrapConfig {
 }
 
 /** What no configuration means. */
-export const BUBBLEWRAP_DEFAULTS: BubblewrapConfig = { uidRange: { start: 1_900_000_000, count: 65_536 } };
+export const BUBBLEWRAP_DEFAULTS: BubblewrapConfig = { uidRange: DEFAULT_USER_RANGE };

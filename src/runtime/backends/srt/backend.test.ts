@@ -31,7 +31,11 @@ beforeEach(async () => {
 describe("without its package", () => {
   it("is not available, and says what to install", async () => {
     expect(findSrtPackage(directory)).toBeUndefined();
-    const probe = await probeSrt({ ...(await findSrtFacts(undefined)), srt: undefined }, {});
+    const probe = await probeSrt(
+      { ...(await findSrtFacts(undefined)), srt: undefined },
+      join(directory, "state"),
+      {},
+    );
     expect([probe.available, probe.problems[0]]).toEqual([
       false,
       {

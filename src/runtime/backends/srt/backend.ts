@@ -15,8 +15,10 @@ import { endLaunched, Launchers, startFailure } from "../linux/bwrap/launcher.js
 import type { Ending } from "../linux/bwrap/launcher-reports.js";
 import { reapCgroups, SandboxCgroup } from "../linux/cgroup/cgroup.js";
 import { findCgroupBase } from "../linux/cgroup/cgroup-base.js";
+import { explainStart } from "../linux/explain-start.js";
 import { GUEST_LAYOUT, GUEST_RUNTIME, GUEST_WORKSPACE } from "../linux/guest-layout.js";
 import type { HostFacts } from "../linux/host-facts.js";
+import { readHostSigns } from "../linux/host-signs.js";
 import { loadSeccompFilter } from "../linux/seccomp/filter.js";
 import { findImageTools } from "../linux/workspace/workspace-image.js";
 import { hostWorkspaceOf, prepareWorkspace, workspacePath } from "../linux/workspace/workspace-mount.js";
@@ -59,12 +61,12 @@ class SrtBackend implements SandboxBackend {
   }
 
   async probe(options: ProbeOptions = {}): Promise<Probe> {
-    return probeSrt(await this.#host(), options);
+    return probeSrt(await this.#host(), this.#stateDir, options);
   }
 
   async create(spec: CreateSpec): Promise<Instance> {
     const facts = await this.#host();
-    const probe = await probeSrt(facts, {});
+    const probe = await probeSrt(facts, this.#stateDir, {});
     const { srt, node } = facts;
     if (!probe.available || srt === undefined || node === undefined) throw unavailable(probe);
     if (facts.host.isRoot && spec.directory.owner === undefined)
@@ -208,6 +210,13 @@ async function undoAll(undo: readonly (() => unknown)[]): Promise<void> {
 function explainFailure({ status, complaints }: Ending): SandboxError {
   // Of what Node says around an error, only the error itself is for people.
   const said = /^\w*Error.*$|^bwrap:.*$/m.exec(complaints)?.[0] ?? complaints;
+  const known = explainStart(said, readHostSigns());
+  if (known !== undefined) {
+    return new SandboxError("BACKEND_UNAVAILABLE", `sandbox-runtime cannot start: ${known.what}`, {
+      cause: new Error(complaints),
+      hint: known.remedy,
+    });
+  }
   const text = (said || `status ${status}`).replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 500);
   return new SandboxError("SANDBOX_START_FAILED", `sandbox-runtime cannot start: ${text}`, {
     cause: new Error(complaints),

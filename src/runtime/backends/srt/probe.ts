@@ -2,7 +2,9 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Capabilities, Probe, ProbeOptions } from "../backend.js";
 import { openCgroups } from "../linux/cgroup/open-cgroups.js";
-import { findHostFacts, type HostFacts, probeHost } from "../linux/host-facts.js";
+import { findHostFacts, type HostFacts } from "../linux/host-facts.js";
+import { probeHost } from "../linux/probe-host.js";
+import { DEFAULT_USER_RANGE } from "../linux/user-range.js";
 import { findSrtPackage, type SrtPackage } from "./srt-package.js";
 
 const USUAL_NODES = ["/usr/local/bin/node", "/usr/bin/node"];
@@ -26,7 +28,7 @@ export async function findSrtFacts(bubblewrap: string | undefined): Promise<SrtF
 }
 
 /** sandbox-runtime itself enforces paths and the network; every limit is ours, as in the bubblewrap backend. */
-export async function probeSrt(facts: SrtFacts, options: ProbeOptions): Promise<Probe> {
+export async function probeSrt(facts: SrtFacts, stateDir: string, options: ProbeOptions): Promise<Probe> {
   const problems: { what: string; remedy: string }[] = [];
   if (facts.srt === undefined) {
     problems.push({
@@ -46,7 +48,7 @@ export async function probeSrt(facts: SrtFacts, options: ProbeOptions): Promise<
   }
   if (!["/usr/bin/which", "/bin/which"].some((path) => existsSync(path)))
     problems.push({ what: "which is not installed", remedy: "apt-get install debianutils" });
-  const bubblewrap = await probeHost(facts.host, options);
+  const bubblewrap = await probeHost(facts.host, { ...options, stateDir, uidRange: DEFAULT_USER_RANGE });
   // Its own walls keep the guest from making namespaces inside.
   const capabilities = { ...bubblewrap.capabilities, cells: false };
   if (bubblewrap.available) return describe(facts, problems, bubblewrap.problems, capabilities);

@@ -70,13 +70,24 @@ export function sandboxArguments(
   common: readonly string[],
   spec: CreateSpec,
 ): string[] {
+  return closed(common, spec.limits.tmpMb, [
+    ...filesystemArguments(spec.filesystem, join(runtime.directory, "empty")),
+    ...["--bind", workspacePath(spec), GUEST_WORKSPACE],
+  ]);
+}
+
+/** The same without anybody's files, to see whether one starts at all. */
+export function emptySandboxArguments(runtime: GuestRuntime, common: readonly string[]): string[] {
+  return closed(common, undefined, ["--ro-bind", join(runtime.directory, "empty"), GUEST_WORKSPACE]);
+}
+
+function closed(common: readonly string[], tmpMb: number | undefined, files: readonly string[]): string[] {
   return [
     ...common,
     ...["--hostname", "skerry"],
-    ...sizedTmpfs("/tmp", spec.limits.tmpMb ?? 256),
-    ...sizedTmpfs("/dev/shm", Math.min(SHM_MB, spec.limits.tmpMb ?? SHM_MB)),
-    ...filesystemArguments(spec.filesystem, join(runtime.directory, "empty")),
-    ...["--bind", workspacePath(spec), GUEST_WORKSPACE],
+    ...sizedTmpfs("/tmp", tmpMb ?? 256),
+    ...sizedTmpfs("/dev/shm", Math.min(SHM_MB, tmpMb ?? SHM_MB)),
+    ...files,
     ...["--chdir", GUEST_WORKSPACE],
     ...["--remount-ro", "/dev", "--remount-ro", "/"],
     ...["--seccomp", String(SECCOMP_FD)],

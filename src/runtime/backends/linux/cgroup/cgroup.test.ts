@@ -17,7 +17,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../../../../../test/setup/clean-up.js";
 import { requires } from "../../../../../test/setup/requires.js";
 import { waitUntil } from "../../../../kit/wait-until.js";
-import { hasUnlimitedSwap } from "../host-facts.js";
+import { hasUnlimitedSwap } from "../probe-host.js";
 import { reapCgroups, SandboxCgroup } from "./cgroup.js";
 import { type CgroupBase, findCgroupBase } from "./cgroup-base.js";
 

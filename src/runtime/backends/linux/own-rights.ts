@@ -1,0 +1,19 @@
+import { readText } from "./cgroup/host-groups.js";
+
+/** Numbers of capabilities, as in capabilities(7). */
+const BITS = { CHOWN: 0n, SETGID: 6n, SETUID: 7n, SYS_PTRACE: 19n, SYS_ADMIN: 21n } as const;
+
+/** Whether this process may use the capability. Root of a container has few of them. */
+export function hasCapability(
+  name: keyof typeof BITS,
+  status: string = readText("/proc/self/status"),
+): boolean {
+  const effective = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? "0";
+  return ((BigInt(`0x${effective}`) >> BITS[name]) & 1n) === 1n;
+}
+
+/** False: what root may do here ends at a user namespace, as in a rootless container. */
+export function isInitialUserNamespace(uidMap: string = readText("/proc/self/uid_map")): boolean {
+  const [inside, outside, count] = uidMap.trim().split(/\s+/).map(Number);
+  return inside === 0 && outside === 0 && count === 4_294_967_295;
+}
