@@ -156,7 +156,7 @@ describe("an evaluation", () => {
             held = mmap.mmap(-1, 100 << 20)
             for at in range(0, 100 << 20, 4096): held[at] = 1
             import time; time.sleep(60)
-    os.wait()
+    assert os.wait()[1] == 0
     return a + b\n`;
     const quiet = "    held = b'x' * (30 << 20)\n    import time; time.sleep(0.2)\n    return a + b\n";
     const samples = samplesOf(many, ...Array<string>(6).fill(quiet));

@@ -231,7 +231,7 @@ describe("cells", () => {
     const plain = await manager.startSandbox("plain");
     await expect(plain.runCode("1", { language: "python", isolate: true })).rejects.toMatchObject({
       code: "UNSUPPORTED",
-      hint: expect.stringContaining("cells: true"),
+      hint: expect.stringContaining("bubblewrap has cells"),
     });
     await expect(manager.startSandbox("plain", { cells: true })).rejects.toMatchObject({
       code: "SANDBOX_BUSY",
