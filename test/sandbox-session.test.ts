@@ -600,6 +600,66 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       (error: { readonly code?: unknown; readonly name?: string }) => String(error.code ?? error.name),
     );
 
+  it("passes a request to a port inside and nowhere else, redirects too, and refuses what is none", () =>
+    inSession(async ({ processes, ports }) => {
+      const code = [
+        "import http.server as h",
+        "class H(h.BaseHTTPRequestHandler):",
+        "  def do_GET(self):",
+        "    self.send_response(302 if self.path == '/moved' else 200); self.send_header('location', '/x')",
+        "    self.end_headers(); self.wfile.write(self.path.encode())",
+        "  do_PATCH = do_GET",
+        "s = h.HTTPServer(('127.0.0.1', 8000), H)",
+        "print('ready', flush=True)",
+        "s.serve_forever()",
+      ].join("\n");
+      const process = await processes.runCode(code, { language: "python" });
+      for await (const event of process.follow()) if (event.type === "stdout") break;
+      const moved = await ports.fetch(8000, "/moved");
+      expect([moved.status, moved.headers.get("location"), await moved.text()]).toEqual([
+        302,
+        "/x",
+        "/moved",
+      ]);
+      const up = "/../../../../..";
+      const paths = [
+        `${up}/v1/status`,
+        "/%2e%2e/%2e./../../status",
+        "/a\\..\\..\\..\\..\\b",
+        "/a/../c?d=/../e",
+      ];
+      const seen = paths.map(async (path) => (await ports.fetch(8000, path)).text());
+      expect(await Promise.all(seen)).toEqual(["/v1/status", "/status", "/b", "/c?d=/../e"]);
+      for (const options of [{ headers: { Authorization: "Basic eA==" } }, { method: "patch" }])
+        expect((await ports.fetch(8000, "/", options)).status).toBe(200);
+      const refused: object[] = [
+        { body: "x" },
+        { method: "B AD" },
+        { method: "CONNECT" },
+        { method: "POST", body: 5 },
+        { method: "POST", body: {} },
+        { headers: "x" },
+        { headers: { "a b": "c" } },
+      ];
+      for (const options of refused)
+        expect(await codeOf(() => ports.fetch(8000, "/", options)), JSON.stringify(options)).toBe(
+          "INVALID_ARGUMENT",
+        );
+      await expect(ports.fetch(8001, "/")).rejects.toMatchObject({
+        code: "PORT_FAILED",
+        hint: "Is a program inside listening on this port?",
+      });
+    }));
+
+  it("keeps the last 32 processes that have ended", () =>
+    inSession(async ({ processes }) => {
+      const first = await processes.exec("true");
+      await first.wait();
+      for (let count = 0; count < 33; count++) await (await processes.exec("true")).wait();
+      expect((await processes.list()).length).toBeLessThanOrEqual(33);
+      expect(await codeOf(() => first.wait())).toBe("NOT_FOUND");
+    }));
+
   it("names the option that was meant", () =>
     inSession(async (session) => {
       const options = { timeout: 4 } as object;
@@ -642,9 +702,19 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         () => ports!["connect"]!(String(wrong)),
       ]);
       uses.push(
+        ...[undefined, null, ""].flatMap((wrong) => [
+          () => session.contexts.get(wrong as never).run("1"),
+          () => session.contexts.get(wrong as never).interrupt(),
+          () => session.processes.get(wrong as never).info(),
+          () => session.terminals.get(wrong as never).connect(),
+        ]),
+      );
+      uses.push(
         () => exec(["echo", "x"], { args: ["a"] }),
         () => exec("true", null),
         () => exec("true", { signal: 5 }),
+        () => exec("true", { stdin: null }),
+        () => processes!["exec"]!("true", { stdin: null }),
         () => ports!["fetch"]!("8000", "/"),
         () => contexts!["create"]!(5),
         () => files!["remove"]!("q", null),
@@ -719,7 +789,7 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
     await session[end]();
     expect(await Promise.all(waiting)).toEqual(new Array(4).fill("SANDBOX_NOT_RUNNING"));
     for (const use of [() => process.wait(), () => process.info(), () => terminal.connect()])
-      expect(await codeOf(use)).toBe("SANDBOX_NOT_RUNNING");
+      await expect(use()).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING", retryable: false });
     await session.delete();
   });
 

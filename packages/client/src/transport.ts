@@ -17,6 +17,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** To do it twice is to do it once. Left out: true for GET, HEAD, PUT and DELETE. */
   readonly isRepeatable?: boolean | undefined;
+  /** What a redirect is: `manual` an answer. Left out: an error, since the key must not follow to another server. */
+  readonly redirect?: "error" | "manual";
   /** Statuses that are answers, too. */
   readonly alsoTaken?: readonly number[];
 }
@@ -87,19 +89,18 @@ export class Transport {
   async #once(
     method: string,
     path: string,
-    { query, json, body, headers, signal, alsoTaken = [] }: RequestOptions,
+    { query, json, body, headers, signal, redirect = "error", alsoTaken = [] }: RequestOptions,
   ): Promise<Response | { readonly failure: SandboxError; readonly wasRefused: boolean }> {
     const { url, apiKey, fetch } = this.settings;
     const sent = body === undefined ? undefined : sending(body.content);
     const init: RequestInit & { duplex?: "half" } = {
       method,
-      // A key must not follow to another server.
-      redirect: "error",
+      redirect,
       headers: {
-        authorization: `Bearer ${apiKey}`,
         ...(json !== undefined && { "content-type": "application/json" }),
         ...(body?.type !== undefined && { "content-type": body.type }),
-        ...headers,
+        ...Object.fromEntries(new Headers(headers)),
+        authorization: `Bearer ${apiKey}`,
       },
       ...(json !== undefined && { body: JSON.stringify(json) }),
       ...(sent !== undefined && { body: sent.content, duplex: "half" as const }),
@@ -113,11 +114,10 @@ export class Transport {
       return { failure: failure ?? this.#lostAnswer(signal, error), wasRefused: false };
     }
     if (response.ok || alsoTaken.includes(response.status) || isFromInside(response)) return response;
-    const failure = apiErrorOf(
-      await response.json().catch(() => undefined),
-      response.status,
-      response.headers,
-    );
+    const failure =
+      response.type === "opaqueredirect"
+        ? new SandboxError("UNSUPPORTED", "A browser does not show a redirect")
+        : apiErrorOf(await response.json().catch(() => undefined), response.status, response.headers);
     return { failure, wasRefused: REFUSED.has(failure.code) };
   }
 

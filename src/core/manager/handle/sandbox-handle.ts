@@ -4,7 +4,7 @@ import { checkOptions, type OptionNames } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Execution, ResultEvent } from "../../../runtime/sandbox/index.js";
 import type { ToolResult } from "../call/tool-call.js";
-import { checkPortPath, checkProgram, commandOf, invalid } from "./check-arguments.js";
+import { checkPortPath, checkProgram, checkRequest, commandOf, invalid } from "./check-arguments.js";
 import { HandleContexts } from "./handle-contexts.js";
 import { HandleFiles } from "./handle-files.js";
 import type { HandleCaller, HandleHost, OpenHost } from "./handle-host.js";
@@ -116,6 +116,7 @@ export class SandboxHandle implements SandboxSession {
     this.#ending.abort(
       new SandboxError("SANDBOX_NOT_RUNNING", "This session has been closed", {
         hint: "Open it again by its sessionId; one that was deleted starts empty.",
+        retryable: false,
       }),
     );
   }
@@ -125,21 +126,24 @@ export class SandboxHandle implements SandboxSession {
   }
 
   async #fetch(port: number, path: string, options: SessionFetchOptions = {}): Promise<Response> {
-    const { method, headers, body, signal } = checkOptions(options, FETCH_OPTIONS);
+    const { method = "GET", headers, body, signal } = checkOptions(options, FETCH_OPTIONS);
     checkPortPath(path);
     if (signal !== undefined && !(signal instanceof AbortSignal))
       throw invalid("signal is an AbortSignal", "For example AbortSignal.timeout(5000).");
-    if (method !== undefined && typeof method !== "string")
-      throw invalid("method is text", 'For example "POST".');
+    checkRequest(method, headers, body);
     const cancelled = (cause: unknown) => new SandboxError("CANCELLED", "The call was cancelled", { cause });
     if (signal?.aborted === true) throw cancelled(signal.reason);
     const opened = await this.#host.openPort(this.sessionId, port);
     try {
       const address = `http://${opened.host}:${opened.hostPort}${path}`;
-      const init = { method, headers, body, signal, redirect: "manual", duplex: "half" } as RequestInit;
+      const sent = { method: method.toUpperCase(), headers, body, signal };
+      const init = { ...sent, redirect: "manual", duplex: "half" } as RequestInit;
       const failed = (message: string) => (cause: unknown) => {
         if (signal?.aborted === true) throw cancelled(cause);
-        throw new SandboxError("PORT_FAILED", message, { cause });
+        throw new SandboxError("PORT_FAILED", message, {
+          hint: "Is a program inside listening on this port?",
+          cause,
+        });
       };
       const response = await fetch(address, init).catch(failed(`Nothing answers on port ${port} inside`));
       const { status, statusText } = response;
