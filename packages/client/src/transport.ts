@@ -33,7 +33,7 @@ const GONE_STATUS = 404;
 /** Requests to one server. What is safe to repeat is repeated when it fails on the way; nothing else ever is. */
 export class Transport {
   readonly settings: ClientSettings;
-  /** Aborts when nothing may be asked any more; its reason is the error for whoever asks or waits then. */
+  /** Aborts when nothing may be asked any more; its reason is the error of every later request and of every call that still waits. */
   readonly ended: AbortSignal;
 
   constructor(settings: ClientSettings, ended: AbortSignal = new AbortController().signal) {

@@ -7,7 +7,7 @@ export {
   type FileCall,
   type FileResult,
   type SandboxCall,
-  type SessionCall,
+  type SessionTask,
   workValue,
 } from "./call/file-call.js";
 export type { LongRunningHandle } from "./call/long-running-call.js";

@@ -21,7 +21,7 @@ export interface HandleHost {
   liveCalls(sessionId: string): Promise<LiveCalls>;
 }
 
-/** The host of one handle. `ended` aborts with the error for every later use, and for whoever still waits. */
+/** The host of one handle. `ended` aborts with the error of every later use and of every call that still waits. */
 export interface OpenHost extends HandleHost {
   readonly ended: AbortSignal;
 }
