@@ -651,6 +651,29 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       });
     }));
 
+  it("gives the answer of a port as it comes, and ends with it", () =>
+    inSession(async ({ processes, ports }) => {
+      const code = [
+        "import socket",
+        "s = socket.create_server(('127.0.0.1', 8000))",
+        "print('ready', flush=True)",
+        "while True:",
+        "  c, _ = s.accept()",
+        "  c.recv(65536)",
+        "  c.sendall(b'HTTP/1.1 200 OK\\r\\nconnection: close\\r\\n\\r\\n' + b'x' * 4096)",
+        "  print(c.recv(1) == b'', flush=True)",
+      ].join("\n");
+      const process = await processes.runCode(code, { language: "python" });
+      const printed = process.follow()[Symbol.asyncIterator]();
+      expect((await printed.next()).value).toEqual({ type: "stdout", text: "ready\n" });
+      const { body } = await ports.fetch(8000, "/");
+      const reader = body!.getReader();
+      expect((await reader.read()).value?.[0]).toBe("x".charCodeAt(0));
+      await reader.cancel();
+      expect((await printed.next()).value).toEqual({ type: "stdout", text: "True\n" });
+      await printed.return?.();
+    }));
+
   it("keeps the last 32 processes that have ended", () =>
     inSession(async ({ processes }) => {
       const first = await processes.exec("true");
@@ -898,8 +921,10 @@ describe("a request of the library to a port", () => {
     ].join("\n");
     const process = await session.processes.runCode(code, { language: "python" });
     for await (const event of process.follow()) if (event.type === "stdout") break;
-    const answer = session.ports.fetch(8000, "/", { signal: AbortSignal.timeout(1000) });
-    await expect(answer).rejects.toMatchObject({ code: "CANCELLED" });
+    const leaving = new AbortController();
+    const answer = await session.ports.fetch(8000, "/", { signal: leaving.signal });
+    leaving.abort();
+    await expect(answer.text()).rejects.toMatchObject({ code: "CANCELLED" });
   });
 });
 
