@@ -674,6 +674,38 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       await printed.return?.();
     }));
 
+  it("says CANCELLED when a request to a port is aborted in the middle of its answer", () =>
+    inSession(async ({ processes, ports }) => {
+      const code = [
+        "import socket, time",
+        "s = socket.create_server(('127.0.0.1', 8000))",
+        "print('ready', flush=True)",
+        "c, _ = s.accept()",
+        "c.recv(65536)",
+        "c.sendall(b'HTTP/1.1 200 OK\\r\\ncontent-length: 9\\r\\n\\r\\nhalf')",
+        "time.sleep(1000)",
+      ].join("\n");
+      const process = await processes.runCode(code, { language: "python" });
+      for await (const event of process.follow()) if (event.type === "stdout") break;
+      const leaving = new AbortController();
+      const answer = await ports.fetch(8000, "/", { signal: leaving.signal });
+      leaving.abort();
+      await expect(answer.text()).rejects.toMatchObject({ code: "CANCELLED" });
+    }));
+
+  it("says SANDBOX_NOT_RUNNING in the middle of a stream when the session is closed", async () => {
+    const session = await openers[name].open();
+    await session.exec("head -c 64000000 /dev/zero > big");
+    const reader = (await session.files.readStream("big")).getReader();
+    await reader.read();
+    await session.close();
+    const rest = async () => {
+      while (!(await reader.read()).done);
+    };
+    expect(await codeOf(rest)).toBe("SANDBOX_NOT_RUNNING");
+    await session.delete();
+  });
+
   it("keeps the last 32 processes that have ended", () =>
     inSession(async ({ processes }) => {
       const first = await processes.exec("true");
@@ -904,27 +936,6 @@ describe("a SessionSandbox", () => {
     expect(await session.exec("rm -rf /tmp/*; echo gone")).toMatchObject({ stdout: "gone\n" });
     await session.sandbox.close();
     expect(session.sandbox.isRunning).toBe(false);
-  });
-});
-
-describe("a request of the library to a port", () => {
-  it("says CANCELLED when it is aborted in the middle of its answer", async () => {
-    await using session = await openers.library.open();
-    const code = [
-      "import socket, time",
-      "s = socket.create_server(('127.0.0.1', 8000))",
-      "print('ready', flush=True)",
-      "c, _ = s.accept()",
-      "c.recv(65536)",
-      "c.sendall(b'HTTP/1.1 200 OK\\r\\ncontent-length: 9\\r\\n\\r\\nhalf')",
-      "time.sleep(1000)",
-    ].join("\n");
-    const process = await session.processes.runCode(code, { language: "python" });
-    for await (const event of process.follow()) if (event.type === "stdout") break;
-    const leaving = new AbortController();
-    const answer = await session.ports.fetch(8000, "/", { signal: leaving.signal });
-    leaving.abort();
-    await expect(answer.text()).rejects.toMatchObject({ code: "CANCELLED" });
   });
 });
 

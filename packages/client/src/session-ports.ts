@@ -44,7 +44,11 @@ export class SessionPorts {
     const at = `${this.#routes.at(PORTS)}/${Number(port)}${inside.pathname}${inside.search}`;
     const sent = body === undefined ? {} : { body: { content: body as Body } };
     const request = { headers, signal, redirect: "manual", ...sent } as const;
-    return this.#routes.transport.request(method.toUpperCase(), at, request);
+    const { transport } = this.#routes;
+    const response = await transport.request(method.toUpperCase(), at, request);
+    const { status, statusText, headers: answered } = response;
+    const content = response.body && transport.stream(response, { signal });
+    return new Response(content, { status, statusText, headers: answered });
   }
 
   /** A connection to what listens there. */

@@ -67,6 +67,21 @@ export class Transport {
     }
   }
 
+  /** The body of an answer, as it comes. */
+  stream(response: Response, { signal }: Pick<RequestOptions, "signal"> = {}): ReadableStream<Uint8Array> {
+    const reader = (response.body ?? new Blob([]).stream()).getReader();
+    return new ReadableStream({
+      pull: async (controller) => {
+        const { done, value } = await reader.read().catch((error: unknown) => {
+          throw this.#lostAnswer(signal, error);
+        });
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    });
+  }
+
   /** The answer, with its body still to be read. */
   async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
     this.assertOpen();

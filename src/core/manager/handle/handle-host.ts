@@ -19,6 +19,8 @@ export interface HandleHost {
   openPort(sessionId: string, port: number): Promise<OpenPort>;
   connectPort(sessionId: string, port: number): Promise<Duplex>;
   liveCalls(sessionId: string): Promise<LiveCalls>;
+  /** Aborts when nothing may be read any more. */
+  readonly ended?: AbortSignal;
 }
 
 /** The host of one handle. `ended` aborts with the error of every later use and of every call that still waits. */
