@@ -600,6 +600,121 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
       (error: { readonly code?: unknown; readonly name?: string }) => String(error.code ?? error.name),
     );
 
+  it("passes a request to a port inside and nowhere else, redirects too, and refuses what is none", () =>
+    inSession(async ({ processes, ports }) => {
+      const code = [
+        "import http.server as h",
+        "class H(h.BaseHTTPRequestHandler):",
+        "  def do_GET(self):",
+        "    self.send_response(302 if self.path == '/moved' else 200); self.send_header('location', '/x')",
+        "    self.end_headers(); self.wfile.write(self.path.encode())",
+        "  do_PATCH = do_GET",
+        "s = h.HTTPServer(('127.0.0.1', 8000), H)",
+        "print('ready', flush=True)",
+        "s.serve_forever()",
+      ].join("\n");
+      const process = await processes.runCode(code, { language: "python" });
+      for await (const event of process.follow()) if (event.type === "stdout") break;
+      const moved = await ports.fetch(8000, "/moved");
+      expect([moved.status, moved.headers.get("location"), await moved.text()]).toEqual([
+        302,
+        "/x",
+        "/moved",
+      ]);
+      const up = "/../../../../..";
+      const paths = [
+        `${up}/v1/status`,
+        "/%2e%2e/%2e./../../status",
+        "/a\\..\\..\\..\\..\\b",
+        "/a/../c?d=/../e",
+      ];
+      const seen = paths.map(async (path) => (await ports.fetch(8000, path)).text());
+      expect(await Promise.all(seen)).toEqual(["/v1/status", "/status", "/b", "/c?d=/../e"]);
+      for (const options of [{ headers: { Authorization: "Basic eA==" } }, { method: "patch" }])
+        expect((await ports.fetch(8000, "/", options)).status).toBe(200);
+      const refused: object[] = [
+        { body: "x" },
+        { method: "B AD" },
+        { method: "CONNECT" },
+        { method: "POST", body: 5 },
+        { method: "POST", body: {} },
+        { headers: "x" },
+        { headers: { "a b": "c" } },
+      ];
+      for (const options of refused)
+        expect(await codeOf(() => ports.fetch(8000, "/", options)), JSON.stringify(options)).toBe(
+          "INVALID_ARGUMENT",
+        );
+      await expect(ports.fetch(8001, "/")).rejects.toMatchObject({
+        code: "PORT_FAILED",
+        hint: "Is a program inside listening on this port?",
+      });
+    }));
+
+  it("gives the answer of a port as it comes, and ends with it", () =>
+    inSession(async ({ processes, ports }) => {
+      const code = [
+        "import socket",
+        "s = socket.create_server(('127.0.0.1', 8000))",
+        "print('ready', flush=True)",
+        "while True:",
+        "  c, _ = s.accept()",
+        "  c.recv(65536)",
+        "  c.sendall(b'HTTP/1.1 200 OK\\r\\nconnection: close\\r\\n\\r\\n' + b'x' * 4096)",
+        "  print(c.recv(1) == b'', flush=True)",
+      ].join("\n");
+      const process = await processes.runCode(code, { language: "python" });
+      const printed = process.follow()[Symbol.asyncIterator]();
+      expect((await printed.next()).value).toEqual({ type: "stdout", text: "ready\n" });
+      const { body } = await ports.fetch(8000, "/");
+      const reader = body!.getReader();
+      expect((await reader.read()).value?.[0]).toBe("x".charCodeAt(0));
+      await reader.cancel();
+      expect((await printed.next()).value).toEqual({ type: "stdout", text: "True\n" });
+      await printed.return?.();
+    }));
+
+  it("says CANCELLED when a request to a port is aborted in the middle of its answer", () =>
+    inSession(async ({ processes, ports }) => {
+      const code = [
+        "import socket, time",
+        "s = socket.create_server(('127.0.0.1', 8000))",
+        "print('ready', flush=True)",
+        "c, _ = s.accept()",
+        "c.recv(65536)",
+        "c.sendall(b'HTTP/1.1 200 OK\\r\\ncontent-length: 9\\r\\n\\r\\nhalf')",
+        "time.sleep(1000)",
+      ].join("\n");
+      const process = await processes.runCode(code, { language: "python" });
+      for await (const event of process.follow()) if (event.type === "stdout") break;
+      const leaving = new AbortController();
+      const answer = await ports.fetch(8000, "/", { signal: leaving.signal });
+      leaving.abort();
+      await expect(answer.text()).rejects.toMatchObject({ code: "CANCELLED" });
+    }));
+
+  it("says SANDBOX_NOT_RUNNING in the middle of a stream when the session is closed", async () => {
+    const session = await openers[name].open();
+    await session.exec("head -c 64000000 /dev/zero > big");
+    const reader = (await session.files.readStream("big")).getReader();
+    await reader.read();
+    await session.close();
+    const rest = async () => {
+      while (!(await reader.read()).done);
+    };
+    expect(await codeOf(rest)).toBe("SANDBOX_NOT_RUNNING");
+    await session.delete();
+  });
+
+  it("keeps the last 32 processes that have ended", () =>
+    inSession(async ({ processes }) => {
+      const first = await processes.exec("true");
+      await first.wait();
+      for (let count = 0; count < 33; count++) await (await processes.exec("true")).wait();
+      expect((await processes.list()).length).toBeLessThanOrEqual(33);
+      expect(await codeOf(() => first.wait())).toBe("NOT_FOUND");
+    }));
+
   it("names the option that was meant", () =>
     inSession(async (session) => {
       const options = { timeout: 4 } as object;
@@ -642,9 +757,19 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
         () => ports!["connect"]!(String(wrong)),
       ]);
       uses.push(
+        ...[undefined, null, ""].flatMap((wrong) => [
+          () => session.contexts.get(wrong as never).run("1"),
+          () => session.contexts.get(wrong as never).interrupt(),
+          () => session.processes.get(wrong as never).info(),
+          () => session.terminals.get(wrong as never).connect(),
+        ]),
+      );
+      uses.push(
         () => exec(["echo", "x"], { args: ["a"] }),
         () => exec("true", null),
         () => exec("true", { signal: 5 }),
+        () => exec("true", { stdin: null }),
+        () => processes!["exec"]!("true", { stdin: null }),
         () => ports!["fetch"]!("8000", "/"),
         () => contexts!["create"]!(5),
         () => files!["remove"]!("q", null),
@@ -719,7 +844,7 @@ describe.each(["library", "client"] as const)("a session of the %s", (name) => {
     await session[end]();
     expect(await Promise.all(waiting)).toEqual(new Array(4).fill("SANDBOX_NOT_RUNNING"));
     for (const use of [() => process.wait(), () => process.info(), () => terminal.connect()])
-      expect(await codeOf(use)).toBe("SANDBOX_NOT_RUNNING");
+      await expect(use()).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING", retryable: false });
     await session.delete();
   });
 
@@ -811,25 +936,6 @@ describe("a SessionSandbox", () => {
     expect(await session.exec("rm -rf /tmp/*; echo gone")).toMatchObject({ stdout: "gone\n" });
     await session.sandbox.close();
     expect(session.sandbox.isRunning).toBe(false);
-  });
-});
-
-describe("a request of the library to a port", () => {
-  it("says CANCELLED when it is aborted in the middle of its answer", async () => {
-    await using session = await openers.library.open();
-    const code = [
-      "import socket, time",
-      "s = socket.create_server(('127.0.0.1', 8000))",
-      "print('ready', flush=True)",
-      "c, _ = s.accept()",
-      "c.recv(65536)",
-      "c.sendall(b'HTTP/1.1 200 OK\\r\\ncontent-length: 9\\r\\n\\r\\nhalf')",
-      "time.sleep(1000)",
-    ].join("\n");
-    const process = await session.processes.runCode(code, { language: "python" });
-    for await (const event of process.follow()) if (event.type === "stdout") break;
-    const answer = session.ports.fetch(8000, "/", { signal: AbortSignal.timeout(1000) });
-    await expect(answer).rejects.toMatchObject({ code: "CANCELLED" });
   });
 });
 

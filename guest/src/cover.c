@@ -37,7 +37,7 @@ void covers_add(struct covers *covers, char *path) {
   covers->devices[covers->count++] = about.st_dev;
 }
 
-/* Whoever made the namespace that we have joined has done it, for the same session. */
+/* The maker of the namespace that we have joined has done it, for the same session. */
 static bool is_covered(const struct covers *covers, size_t index) {
   struct stat about;
   return stat(covers->paths[index], &about) == 0 && about.st_dev != covers->devices[index];

@@ -75,18 +75,22 @@ export interface SandboxErrorInit {
   /** What the reader can do about it. */
   readonly hint?: string;
   readonly cause?: unknown;
+  /** Whether the same call may succeed later, where that is not what the code says. */
+  readonly retryable?: boolean;
 }
 
 /** Every failure we throw. Branch on `code`; never parse `message`. */
 export class SandboxError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
+  readonly retryable: boolean;
 
   constructor(code: ErrorCode, message: string, init: SandboxErrorInit = {}) {
     super(message, init.cause === undefined ? undefined : { cause: init.cause });
     this.name = "SandboxError";
     this.code = code;
     this.hint = init.hint;
+    this.retryable = init.retryable ?? ERROR_CODES[code].retryable;
   }
 
   get httpStatus(): number {
@@ -95,10 +99,6 @@ export class SandboxError extends Error {
 
   get exitStatus(): number {
     return ERROR_CODES[this.code].exit;
-  }
-
-  get retryable(): boolean {
-    return ERROR_CODES[this.code].retryable;
   }
 
   toJSON(): { code: ErrorCode; message: string; hint?: string } {

@@ -57,6 +57,21 @@ export function checkPortPath(path: unknown): void {
   );
 }
 
+/** What can be sent to a port. INVALID_ARGUMENT: no request can be that. */
+export function checkRequest(method: unknown, headers: unknown, body: unknown): void {
+  if (body !== undefined) checkContent(body);
+  try {
+    new Request("http://inside", { method, headers, ...(body !== undefined && { body: "" }) } as RequestInit);
+  } catch (cause) {
+    const hint =
+      'For example ports.fetch(8000, "/", { method: "POST", headers: { accept: "*/*" }, body: "text" }).';
+    throw new SandboxError("INVALID_ARGUMENT", `No such request can be sent: ${String(cause)}`, {
+      hint,
+      cause,
+    });
+  }
+}
+
 const MOST_ROWS = 65_535;
 
 export function checkSize(rows: unknown, columns: unknown): void {

@@ -48,7 +48,7 @@ export class RemoteExecution implements PromiseLike<ExecutionResult>, AsyncItera
   #isAwaited = false;
   #isIterated = false;
   #isOver = false;
-  /** Of whoever waits for one of the fields above to change: the loop, and what reads ahead of it. */
+  /** Resolvers of those that wait for a field above to change: the loop, and what reads ahead of it. */
   readonly #waiting = new Set<() => void>();
 
   /** @internal */

@@ -268,6 +268,7 @@ export interface SandboxSessionPorts {
 /** What `fetch` takes, too. */
 export interface SessionFetchOptions {
   readonly method?: string;
+  /** A server passes on those that describe the request, such as `accept`, and no credentials. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array | Blob | ReadableStream<Uint8Array>;
   readonly signal?: AbortSignal;

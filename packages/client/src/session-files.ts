@@ -51,7 +51,7 @@ export class SessionFiles {
 
   /** As it comes, without being kept in memory. */
   async readStream(path: string, options: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
-    return (await this.#get(path, options)).body ?? new Blob([]).stream();
+    return this.#routes.transport.stream(await this.#get(path, options), options);
   }
 
   /** Whole or not at all; missing directories are made. A stream is sent as it comes, where the platform can. */

@@ -1,5 +1,5 @@
 import type { SessionRoutes } from "./api.js";
-import { checkContent, checkPort, checkPortPath, invalid } from "./check-arguments.js";
+import { checkPort, checkPortPath, checkRequest } from "./check-arguments.js";
 import { checkOptions, type OptionNames } from "./check-options.js";
 import type { SessionFetchOptions } from "./sandbox-session.js";
 import { Socket } from "./socket.js";
@@ -38,11 +38,17 @@ export class SessionPorts {
     const { method = "GET", body, headers, signal } = checkOptions(options, FETCH_OPTIONS);
     checkPort(port);
     checkPortPath(path);
-    if (typeof method !== "string") throw invalid("method is text", 'For example "POST".');
-    if (body !== undefined) checkContent(body);
-    const at = `${this.#routes.at(PORTS)}/${Number(port)}/${path.replace(/^\//, "")}`;
+    checkRequest(method, headers, body);
+    // Its dots go up from the port's root, and never to another route.
+    const inside = new URL(`http://inside${path}`);
+    const at = `${this.#routes.at(PORTS)}/${Number(port)}${inside.pathname}${inside.search}`;
     const sent = body === undefined ? {} : { body: { content: body as Body } };
-    return this.#routes.transport.request(method.toUpperCase(), at, { headers, signal, ...sent });
+    const request = { headers, signal, redirect: "manual", ...sent } as const;
+    const { transport } = this.#routes;
+    const response = await transport.request(method.toUpperCase(), at, request);
+    const { status, statusText, headers: answered } = response;
+    const content = response.body && transport.stream(response, { signal });
+    return new Response(content, { status, statusText, headers: answered });
   }
 
   /** A connection to what listens there. */

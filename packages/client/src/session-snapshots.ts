@@ -51,8 +51,9 @@ export class SessionSnapshots {
     options: CallOptions = {},
   ): Promise<ReadableStream<Uint8Array>> {
     checkOptions(options, SIGNAL);
+    const { transport } = this.#routes;
     const path = this.#of(snapshot).at(`${ONE}/export`);
-    return (await this.#routes.transport.request("GET", path, options)).body ?? new Blob([]).stream();
+    return transport.stream(await transport.request("GET", path, options), options);
   }
 
   /** A snapshot of what an uncompressed tar has. */

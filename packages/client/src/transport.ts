@@ -17,6 +17,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** To do it twice is to do it once. Left out: true for GET, HEAD, PUT and DELETE. */
   readonly isRepeatable?: boolean | undefined;
+  /** What a redirect is: `manual` an answer. Left out: an error, since the key must not follow to another server. */
+  readonly redirect?: "error" | "manual";
   /** Statuses that are answers, too. */
   readonly alsoTaken?: readonly number[];
 }
@@ -31,7 +33,7 @@ const GONE_STATUS = 404;
 /** Requests to one server. What is safe to repeat is repeated when it fails on the way; nothing else ever is. */
 export class Transport {
   readonly settings: ClientSettings;
-  /** Aborts when nothing may be asked any more; its reason is the error for whoever asks or waits then. */
+  /** Aborts when nothing may be asked any more; its reason is the error of every later request and of every call that still waits. */
   readonly ended: AbortSignal;
 
   constructor(settings: ClientSettings, ended: AbortSignal = new AbortController().signal) {
@@ -65,6 +67,21 @@ export class Transport {
     }
   }
 
+  /** The body of an answer, as it comes. */
+  stream(response: Response, { signal }: Pick<RequestOptions, "signal"> = {}): ReadableStream<Uint8Array> {
+    const reader = (response.body ?? new Blob([]).stream()).getReader();
+    return new ReadableStream({
+      pull: async (controller) => {
+        const { done, value } = await reader.read().catch((error: unknown) => {
+          throw this.#lostAnswer(signal, error);
+        });
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    });
+  }
+
   /** The answer, with its body still to be read. */
   async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
     this.assertOpen();
@@ -87,19 +104,18 @@ export class Transport {
   async #once(
     method: string,
     path: string,
-    { query, json, body, headers, signal, alsoTaken = [] }: RequestOptions,
+    { query, json, body, headers, signal, redirect = "error", alsoTaken = [] }: RequestOptions,
   ): Promise<Response | { readonly failure: SandboxError; readonly wasRefused: boolean }> {
     const { url, apiKey, fetch } = this.settings;
     const sent = body === undefined ? undefined : sending(body.content);
     const init: RequestInit & { duplex?: "half" } = {
       method,
-      // A key must not follow to another server.
-      redirect: "error",
+      redirect,
       headers: {
-        authorization: `Bearer ${apiKey}`,
         ...(json !== undefined && { "content-type": "application/json" }),
         ...(body?.type !== undefined && { "content-type": body.type }),
-        ...headers,
+        ...Object.fromEntries(new Headers(headers)),
+        authorization: `Bearer ${apiKey}`,
       },
       ...(json !== undefined && { body: JSON.stringify(json) }),
       ...(sent !== undefined && { body: sent.content, duplex: "half" as const }),
@@ -113,11 +129,10 @@ export class Transport {
       return { failure: failure ?? this.#lostAnswer(signal, error), wasRefused: false };
     }
     if (response.ok || alsoTaken.includes(response.status) || isFromInside(response)) return response;
-    const failure = apiErrorOf(
-      await response.json().catch(() => undefined),
-      response.status,
-      response.headers,
-    );
+    const failure =
+      response.type === "opaqueredirect"
+        ? new SandboxError("UNSUPPORTED", "A browser does not show a redirect")
+        : apiErrorOf(await response.json().catch(() => undefined), response.status, response.headers);
     return { failure, wasRefused: REFUSED.has(failure.code) };
   }
 

@@ -2,25 +2,21 @@ export {
   parseAll,
   parseChainPoint,
   parseCount,
-  parseCpus,
-  parseEnv,
   parseExpiryMs,
   parseInput,
   parseMemoryMb,
   parseNumberOf,
-  parsePids,
   parsePort,
   parseTimeoutMs,
   type Transfer,
 } from "./arguments.js";
-export { createChoice, createChoiceArgument, createNamed } from "./choices.js";
+export { createChoice, createChoiceArgument } from "./choices.js";
 export {
   type Action,
   addCommand,
   addExamples,
   addGlobalOptions,
   EVERYWHERE,
-  inGroup,
   inHelpOrder,
   OUTCOME,
   type Outcome,

@@ -5,7 +5,6 @@ export {
   type ConfirmationConfig,
   type FilesystemConfig,
   type LanguageConfig,
-  LOG_LEVELS,
   type LogLevel,
   type PolicyConfig,
   type RuntimeConfig,
@@ -22,7 +21,7 @@ export {
   type WorkspaceConfig,
 } from "./config.js";
 export { DEFAULT_CONFIG, DEFAULT_LANGUAGE_CONFIG, DEFAULT_LIMITS } from "./defaults.js";
-export { type LoadOptions, loadConfig, MAX_CONFIG_BYTES } from "./load.js";
+export { type LoadOptions, loadConfig } from "./load.js";
 
 /** Validates a value that is already in memory. The schema's library loads on the first call. */
 export async function parseConfig(

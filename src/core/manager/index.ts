@@ -1,13 +1,13 @@
 export { allFilesAt } from "./call/all-files-at.js";
 export { missingRole } from "./call/assess-call.js";
-export type { CallHarness, FileTask, GuardedFiles, TouchedPath } from "./call/call-kind.js";
+export type { FileTask, GuardedFiles, TouchedPath } from "./call/call-kind.js";
 export { textOf } from "./call/checked-call.js";
 export type { ExplainOptions, Explanation } from "./call/explain-call.js";
 export {
   type FileCall,
   type FileResult,
   type SandboxCall,
-  type SessionCall,
+  type SessionTask,
   workValue,
 } from "./call/file-call.js";
 export type { LongRunningHandle } from "./call/long-running-call.js";
@@ -23,7 +23,7 @@ export type { ContextGraph } from "./files/context-graph.js";
 export type { EntryChange } from "./files/entry-changes.js";
 export type { FileWatch, WatchEvent } from "./files/file-watch.js";
 export { HostFile } from "./files/streamed-input.js";
-export { type ContextInfo, HandleContext, HandleContexts, infoOf } from "./handle/handle-contexts.js";
+export { type ContextInfo, HandleContext, HandleContexts } from "./handle/handle-contexts.js";
 export { type Content, HandleFiles } from "./handle/handle-files.js";
 export type { SandboxCaller } from "./handle/handle-host.js";
 export { HandleProcess, HandleProcesses } from "./handle/handle-processes.js";
@@ -39,11 +39,11 @@ export type {
   OpenSessionOptions,
   SandboxConnection,
 } from "./manager-options.js";
-export { GET_SANDBOX_OPTIONS, MANAGER_OPTIONS } from "./option-names.js";
+export { MANAGER_OPTIONS } from "./option-names.js";
 export { ByteRing } from "./output/byte-ring.js";
 export { OutputBudget, type OutputBuffer } from "./output/output-budget.js";
 export { ProcessLog } from "./output/process-log.js";
-export { createResultSchema, RESULT_VERSION, type ResultJson, toResultJson } from "./result-json.js";
+export { createResultSchema, type ResultJson, toResultJson } from "./result-json.js";
 export { type GetSandboxOptions, SandboxManager, type SandboxManagerOptions } from "./sandbox-manager.js";
 export { chooseBackend } from "./sandboxes/choose-backend.js";
 export type { SandboxStarts } from "./sandboxes/start-counter.js";

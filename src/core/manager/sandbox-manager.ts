@@ -26,7 +26,7 @@ import {
   type FileCall,
   type FileResult,
   type SandboxCall,
-  type SessionCall,
+  type SessionTask,
   toolCallOf,
 } from "./call/file-call.js";
 import type { Guards } from "./call/guards.js";
@@ -74,8 +74,9 @@ import { LiveSandboxes } from "./sandboxes/live-sandboxes.js";
 import type { SandboxStarts } from "./sandboxes/start-counter.js";
 import type { StartOptions } from "./sandboxes/start-request.js";
 import { SessionControl } from "./sessions/session-control.js";
+import { SHARED_KEY, sessionIdOf } from "./sessions/session-directory.js";
 import { SessionSnapshots } from "./sessions/session-snapshots.js";
-import { type SessionInfo, SessionStore, SHARED_KEY, sessionIdOf } from "./sessions/session-store.js";
+import { type SessionInfo, SessionStore } from "./sessions/session-store.js";
 
 export type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
 
@@ -540,7 +541,7 @@ export class SandboxManager {
   }
 
   async #useSession<Value>(
-    call: SessionCall & Pick<FileCall<Value>, "content" | "isPlaced">,
+    call: SessionTask & Pick<FileCall<Value>, "content" | "isPlaced">,
     work: (files: GuardedFiles, sandbox: RunningSandbox) => Promise<Value>,
   ): Promise<FileResult<Value>> {
     let done: { readonly value: Value } | undefined;

@@ -1,12 +1,4 @@
-export {
-  ALERT_RESOURCES,
-  type AlertResource,
-  KNOWN_STATUSES,
-  KNOWN_TOOLS,
-  KNOWN_VIOLATIONS,
-  type NetworkVerdict,
-  POOL_STATUSES,
-} from "./labels.js";
+export { type AlertResource, type NetworkVerdict, POOL_STATUSES } from "./labels.js";
 export {
   createMetrics,
   type ExecutionMetric,
@@ -24,4 +16,3 @@ export {
   type SandboxSample,
   type Watched,
 } from "./monitor.js";
-export { DURATION_BUCKETS_SECONDS } from "./series.js";

@@ -16,15 +16,7 @@ export {
   type AuditRecord,
   type AuditResult,
 } from "./record.js";
-export {
-  type AuditReport,
-  type BusySession,
-  type Counted,
-  type Decider,
-  type ReachedHost,
-  type ReportOptions,
-  reportAudit,
-} from "./report.js";
+export { type AuditReport, type Counted, reportAudit } from "./report.js";
 export { type AuditSink, createCallbackSink, createFileSink, createStreamSink } from "./sinks.js";
 export { type TailOptions, tailAudit } from "./tail.js";
 export {

@@ -1,4 +1,3 @@
-export { HARMLESS_BUILTINS } from "./command-patterns.js";
 export type {
   Consideration,
   LimitName,
@@ -29,4 +28,4 @@ export type {
 export { PolicyEngine } from "./policy-engine.js";
 export { POLICY_PRESETS, type PolicyPreset } from "./presets.js";
 export { type ReviewedRule, rulesToReview } from "./rules-to-review.js";
-export { BUILT_IN_TOOLS, TIERS, type Tier, type Tool } from "./tools.js";
+export { BUILT_IN_TOOLS, type Tier, type Tool } from "./tools.js";

@@ -1,2 +1,2 @@
-export { GRAMMARS, type Grammar, type LanguageParser, loadGrammar } from "./grammar.js";
+export { type Grammar, loadGrammar } from "./grammar.js";
 export { TooMuchWork, WorkBudget } from "./work-budget.js";

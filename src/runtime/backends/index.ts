@@ -14,12 +14,10 @@ export type {
   SessionDirectory,
   Violation,
 } from "./backend.js";
-export type { BubblewrapConfig } from "./bubblewrap/index.js";
 export {
   buildImage,
   connectDocker,
   DEFAULT_TAG,
-  type DockerConfig,
   findDocker,
   IMAGE_ORIGINS,
   type ImageOrigin,
@@ -30,9 +28,8 @@ export {
   readDaemonFacts,
 } from "./docker/index.js";
 export { findPrebuilt } from "./guest-runtime.js";
-export { findRunsc, type GvisorConfig, offerRunsc, REGISTER_RUNSC } from "./gvisor/index.js";
+export { findRunsc, offerRunsc, REGISTER_RUNSC } from "./gvisor/index.js";
 export { ISOLATION_ORDER, type Isolation, isAtLeast } from "./isolation.js";
-export type { OpenSandboxConfig, OpenSandboxServer } from "./opensandbox/index.js";
 export {
   BACKEND_DEFAULTS,
   type BackendSettings,
@@ -49,4 +46,3 @@ export {
   settingsByLanguage,
   userRangeOf,
 } from "./registry.js";
-export type { SrtConfig } from "./srt/index.js";

@@ -49,20 +49,20 @@ export class BoundPool<Item extends PoolItem> {
     return this.#clearing;
   }
 
-  /** Refuses who comes and who waits; resolves when every item is gone. */
+  /** Refuses new and waiting requests; resolves when every item is gone. */
   async stop(): Promise<void> {
     await this.#clearing;
     await this.#pool.stop();
   }
 
   #make(): Pool<Item> {
-    let door: Promise<ControlSocket | undefined> | undefined;
+    let socket: Promise<ControlSocket | undefined> | undefined;
     const began = () => {
       // A pool without a control socket still works.
       if (this.home !== undefined)
-        door = openPoolSocket(this.home, () => pool.status()).catch(() => undefined);
+        socket = openPoolSocket(this.home, () => pool.status()).catch(() => undefined);
     };
-    const over = async () => (await door)?.close();
+    const over = async () => (await socket)?.close();
     const pool: Pool<Item> = new Pool(this.source, this.settings, { began, over }, this.#counters);
     return pool;
   }

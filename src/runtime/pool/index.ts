@@ -1,7 +1,6 @@
 export { BoundPool } from "./bound-pool.js";
 export { listPools, type RunningPool, type UnresponsivePool } from "./list-pools.js";
-export { Pool } from "./pool.js";
-export type { PoolItem, PoolSource } from "./pool-item.js";
+export type { PoolItem } from "./pool-item.js";
 export type {
   AcquireRequest,
   PoolFailure,
@@ -13,4 +12,3 @@ export type {
 } from "./pool-lease.js";
 export { PoolManager } from "./pool-manager.js";
 export type { PoolOptions } from "./pool-options.js";
-export type { PoolHome } from "./pool-socket.js";

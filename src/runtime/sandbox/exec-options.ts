@@ -34,7 +34,7 @@ export const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Refuses options that make no sense before anything runs. */
 export function checkExecOptions({ timeoutMs, maxOutputBytes, stdin }: ExecOptions): void {
-  const isStream = typeof stdin === "object" && "pipe" in stdin;
+  const isStream = typeof stdin === "object" && stdin !== null && "pipe" in stdin;
   if (stdin !== undefined && typeof stdin !== "string" && !(stdin instanceof Uint8Array) && !isStream) {
     throw new SandboxError("INVALID_ARGUMENT", "stdin takes text, bytes or a readable stream", {
       hint: "Leave it out for an empty one.",

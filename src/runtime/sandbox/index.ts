@@ -42,14 +42,7 @@ export {
 } from "./files/snapshots.js";
 export { RunnerWorkspace } from "./guest-files/runner-workspace.js";
 export { SHELL } from "./languages/bash/language.js";
-export type {
-  ContextLanguage,
-  Language,
-  PythonRunner,
-  TestingLanguage,
-  ValueNotation,
-  WarmLanguage,
-} from "./languages/language.js";
+export type { Language, PythonRunner, TestingLanguage, ValueNotation } from "./languages/language.js";
 export {
   DEFAULT_LANGUAGE,
   findLanguage,

@@ -1,5 +1,5 @@
 export { createDeferred, type Deferred } from "../../kit/deferred.js";
-export { encodeFields, type Field, u16, u32 } from "./frames.js";
+export { encodeFields, type Field, u32 } from "./frames.js";
 export { GuestConnection, type GuestStreams } from "./guest-connection.js";
 export type {
   CellLimits,

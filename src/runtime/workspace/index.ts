@@ -1,21 +1,10 @@
-export { compileGlob, isGlob, type PathMatcher } from "../../kit/glob.js";
-export {
-  type AccessWatch,
-  AccessWatcher,
-  type AccessWatcherOptions,
-  type FilesRead,
-} from "./access-watcher.js";
+export { compileGlob } from "../../kit/glob.js";
+export { AccessWatcher } from "./access-watcher.js";
 export { AgentWorkspace, type WorkspaceOptions } from "./agent-workspace.js";
-export { type BootstrapOptions, bootstrapWorkspace } from "./bootstrap.js";
+export { bootstrapWorkspace } from "./bootstrap.js";
 export type { BootstrapTarget, Copy } from "./bootstrap-target.js";
 export { type ByteName, byteNameOf, textOf } from "./byte-name.js";
-export {
-  diffSnapshots,
-  type FileChanges,
-  type Snapshot,
-  type TrackingOptions,
-  takeSnapshot,
-} from "./change-tracker.js";
+export { diffSnapshots, type Snapshot } from "./change-tracker.js";
 export { readInnerLink } from "./copy-entry.js";
 export { DENIED_SCAN, DeniedPaths } from "./denied-paths.js";
 export { type Owner, openRegularFile } from "./descriptor-walk.js";
@@ -34,7 +23,7 @@ export {
 export { HostTree, IncomingFile, isReserved, reserved, special, unaddressable } from "./host-tree.js";
 export { allocateOwner, countOwners, moveOwner, releaseOwner, releaseUnheld } from "./owner-ids.js";
 export { parseInnerPath, parseRelativePath, type RelativePath } from "./relative-path.js";
-export { type RemoveTreeOptions, removeTree } from "./remove-tree.js";
+export { removeTree } from "./remove-tree.js";
 export { sessionDirectoryName, validateSessionKey } from "./session-name.js";
 export { exportArchive } from "./snapshots/export-archive.js";
 export { importArchive } from "./snapshots/import-archive.js";

@@ -20,7 +20,7 @@ import {
 } from "../http/index.js";
 import type { Services } from "../services.js";
 import { inSession, sessionsOf } from "../sessions/index.js";
-import type { Json, SessionRecord, SnapshotRecord } from "../store/index.js";
+import type { IndexedSnapshot, Json, SessionRecord } from "../store/index.js";
 import { toSessionReply } from "./sessions.js";
 
 const TAR = "application/x-tar";
@@ -207,7 +207,7 @@ export function addSnapshotRoutes(app: App, services: Services): void {
   );
 }
 
-function toListed({ id, createdAt, info }: SnapshotRecord): z.output<typeof snapshot> {
+function toListed({ id, createdAt, info }: IndexedSnapshot): z.output<typeof snapshot> {
   const { name, files, bytes } = info as { name?: string; files: number; bytes: number };
   return { id, createdAt: toMoment(createdAt), files, bytes, ...(name !== undefined && { name }) };
 }

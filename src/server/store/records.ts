@@ -223,7 +223,7 @@ export interface ExecutionListRequest extends PageRequest {
   readonly state?: ExecutionRecord["state"] | undefined;
 }
 
-export interface SnapshotRecord {
+export interface IndexedSnapshot {
   readonly id: string;
   /** The session's id. */
   readonly session: string;

@@ -1,9 +1,9 @@
 import type { Database } from "./database.js";
 import { readPage } from "./paging.js";
-import type { Page, PageRequest, SnapshotRecord } from "./records.js";
+import type { IndexedSnapshot, Page, PageRequest } from "./records.js";
 import { fromRow, type Members, toText } from "./rows.js";
 
-const MEMBERS: Members<SnapshotRecord> = {
+const MEMBERS: Members<IndexedSnapshot> = {
   id: "plain",
   session: "plain",
   createdAt: "plain",
@@ -15,7 +15,7 @@ export class SnapshotIndex {
   constructor(private readonly database: Database) {}
 
   /** Again for the same session and id: replaces what was said. */
-  async put(org: string, { id, session, createdAt, info }: SnapshotRecord): Promise<void> {
+  async put(org: string, { id, session, createdAt, info }: IndexedSnapshot): Promise<void> {
     await this.database.run(
       `INSERT INTO snapshots (org, session, id, created_at, info) VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (org, session, id) DO UPDATE SET created_at = excluded.created_at, info = excluded.info`,
@@ -26,7 +26,7 @@ export class SnapshotIndex {
   list(
     org: string,
     request: PageRequest & { readonly session?: string | undefined } = {},
-  ): Promise<Page<SnapshotRecord>> {
+  ): Promise<Page<IndexedSnapshot>> {
     const listing = {
       table: "snapshots",
       equal: { org, session: request.session },

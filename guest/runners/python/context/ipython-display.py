@@ -25,7 +25,7 @@ def _is_file(path):
 
 
 class DisplayObject:
-    """Data, or a file's. An address is for whoever shows it: nothing is fetched."""
+    """Data, or a file's. An address is left to the reader: nothing is fetched."""
 
     _binary = False
     metadata = None

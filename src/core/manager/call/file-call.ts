@@ -4,7 +4,7 @@ import type { FileTask, GuardedFiles } from "./call-kind.js";
 import type { ToolCall, ToolResult } from "./tool-call.js";
 
 /** What an agent wants done with its session's files, and on whose behalf. */
-export interface FileCall<Value> extends SessionCall {
+export interface FileCall<Value> extends SessionTask {
   /** What it will write, by path: looked at like the input files of a program. A stream takes `isPlaced`. */
   readonly content?: ToolCall["files"];
   /** True: `content` is written before the work, as the input files of a program are. */
@@ -13,12 +13,12 @@ export interface FileCall<Value> extends SessionCall {
 }
 
 /** Something that is done with a session's sandbox itself, such as with its contexts or its snapshots. */
-export interface SandboxCall<Value> extends SessionCall {
+export interface SandboxCall<Value> extends SessionTask {
   readonly work: (sandbox: RunningSandbox) => Promise<Value>;
 }
 
 /** What every call of a session says of itself when it runs no program. */
-export interface SessionCall
+export interface SessionTask
   extends Pick<ToolCall, "agentId" | "orgId" | "role" | "backend" | "signal" | "requestId" | "language">,
     Pick<FileTask, "summary" | "paths" | "refusal" | "touchesAllFiles"> {
   readonly sessionId: string;
@@ -40,7 +40,7 @@ export function workValue<Value>(result: FileResult<Value>): Value {
 }
 
 /** The tool call that a file call is to every step. */
-export function toolCallOf(call: SessionCall & Pick<FileCall<unknown>, "content">): ToolCall {
+export function toolCallOf(call: SessionTask & Pick<FileCall<unknown>, "content">): ToolCall {
   if (typeof call !== "object" || call === null || typeof call.sessionId !== "string") {
     throw new SandboxError("INVALID_ARGUMENT", "A file call names the session whose files it is about", {
       hint: "Pass a sessionId.",

@@ -1,11 +1,11 @@
 import type { OptionNames } from "../../../kit/check-options.js";
 import { parseRelativePath } from "../../../runtime/workspace/index.js";
 import { listVisible, type WatchedDirectory } from "../files/file-watch.js";
-import { type FileCall, type FileResult, type SessionCall, workValue } from "./file-call.js";
+import { type FileCall, type FileResult, type SessionTask, workValue } from "./file-call.js";
 
 /** A directory of a session to watch, and on whose behalf. */
 export interface WatchCall
-  extends Pick<SessionCall, "sessionId" | "agentId" | "orgId" | "role" | "backend" | "signal" | "requestId"> {
+  extends Pick<SessionTask, "sessionId" | "agentId" | "orgId" | "role" | "backend" | "signal" | "requestId"> {
   /** Relative to the workspace. Left out: all of it. */
   readonly path?: string | undefined;
   /** False: only what stands in the directory itself. */

@@ -86,7 +86,8 @@ export class HandleContext implements SessionContext {
     return this.#host.executeForHandle(() => {
       if (typeof code !== "string")
         throw invalid("A program's code is text", 'For example context.run("1 + 1").');
-      return { ...checkOptions(options, RUN_OPTIONS), ...this.#caller, code, context: this.id };
+      const context = idOf(this.id, "context");
+      return { ...checkOptions(options, RUN_OPTIONS), ...this.#caller, code, context };
     });
   }
 
@@ -138,8 +139,8 @@ export class HandleContext implements SessionContext {
     return this.#use("end the context", (context) => context.close());
   }
 
-  #use<Value>(summary: string, work: (context: CodeContext) => Promise<Value>): Promise<Value> {
-    const what = `${summary} ${this.id}`;
+  async #use<Value>(summary: string, work: (context: CodeContext) => Promise<Value>): Promise<Value> {
+    const what = `${summary} ${idOf(this.id, "context")}`;
     return useSandbox(this.#host, this.#caller, what, (sandbox) => work(sandbox.context(this.id)));
   }
 }

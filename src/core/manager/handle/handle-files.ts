@@ -8,6 +8,7 @@ import type { TouchedPath } from "../call/call-kind.js";
 import { type FileCall, workValue } from "../call/file-call.js";
 import { checkContent, workspacePath } from "./check-arguments.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
+import { streamUntilAborted } from "./until-aborted.js";
 
 /** What can be written into a file, or read as an archive. */
 export type Content = string | Uint8Array | Blob | ReadableStream<Uint8Array> | Readable;
@@ -61,7 +62,7 @@ export class HandleFiles implements SandboxSessionFiles {
 
   async readStream(path: string): Promise<ReadableStream<Uint8Array>> {
     const stream = await this.#read(path, (files, file) => files.readStream(file));
-    return Readable.toWeb(stream) as ReadableStream<Uint8Array>;
+    return streamUntilAborted(stream, this.#host.ended);
   }
 
   /** Gives the content to `take`, within the call. @internal */

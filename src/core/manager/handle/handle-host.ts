@@ -19,9 +19,11 @@ export interface HandleHost {
   openPort(sessionId: string, port: number): Promise<OpenPort>;
   connectPort(sessionId: string, port: number): Promise<Duplex>;
   liveCalls(sessionId: string): Promise<LiveCalls>;
+  /** Aborts when nothing may be read any more. */
+  readonly ended?: AbortSignal;
 }
 
-/** The host of one handle. `ended` aborts with the error for every later use, and for whoever still waits. */
+/** The host of one handle. `ended` aborts with the error of every later use and of every call that still waits. */
 export interface OpenHost extends HandleHost {
   readonly ended: AbortSignal;
 }

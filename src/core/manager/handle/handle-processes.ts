@@ -5,7 +5,7 @@ import type { ProcessCall } from "../call/start-process.js";
 import type { ToolResult } from "../call/tool-call.js";
 import { checkProgram, commandOf } from "./check-arguments.js";
 import type { HandleCaller, OpenHost } from "./handle-host.js";
-import { findCall, type LiveCallInfo } from "./live-call.js";
+import { addCall, findCall, type LiveCallInfo } from "./live-call.js";
 import { LiveProcess } from "./live-process.js";
 import { EXEC_OPTIONS, type SandboxExecOptions, type SandboxRunOptions } from "./run-options.js";
 import { untilAborted } from "./until-aborted.js";
@@ -80,7 +80,7 @@ export class HandleProcesses implements SandboxSessionProcesses {
       () => signal?.removeEventListener("abort", onAbort),
       () => signal?.removeEventListener("abort", onAbort),
     );
-    processes.set(process.id, process);
+    addCall(processes, process);
     return this.get(process.id);
   }
 }

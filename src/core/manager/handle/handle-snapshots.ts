@@ -1,4 +1,4 @@
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import type { SandboxSessionSnapshots, SessionSnapshot } from "@skerry/client";
 import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
@@ -8,6 +8,7 @@ import { type SandboxCall, workValue } from "../call/file-call.js";
 import { checkContent, idOf } from "./check-arguments.js";
 import { type Content, inputOf } from "./handle-files.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
+import { streamUntilAborted } from "./until-aborted.js";
 
 const READS_ALL = [{ path: ".", access: "read" }] as const;
 const WRITES_ALL = [{ path: ".", access: "write" }] as const;
@@ -56,7 +57,7 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
 
   async export(snapshot: string | { readonly id: string }): Promise<ReadableStream<Uint8Array>> {
     const archive = await this.exportInto(snapshot, async (archive) => archive);
-    return Readable.toWeb(archive) as ReadableStream<Uint8Array>;
+    return streamUntilAborted(archive, this.#host.ended);
   }
 
   /** Gives the archive to `take`, within the call. @internal */

@@ -2,7 +2,7 @@ import type { SandboxSessionTerminals, SessionTerminal, SessionTerminalConnectio
 import { checkOptions, type OptionNames } from "../../../kit/check-options.js";
 import type { TerminalCall } from "../call/open-terminal.js";
 import type { HandleCaller, OpenHost } from "./handle-host.js";
-import { findCall, type LiveCallInfo } from "./live-call.js";
+import { addCall, findCall, type LiveCallInfo } from "./live-call.js";
 import { LiveTerminal } from "./live-terminal.js";
 
 type NewTerminal = Pick<TerminalCall, "rows" | "columns" | "argv" | "env" | "cwd">;
@@ -26,7 +26,7 @@ export class HandleTerminals implements SandboxSessionTerminals {
     const opened = await this.#host.openTerminal({ ...wanted, ...this.#caller });
     const { terminals } = await this.#host.liveCalls(this.#caller.sessionId);
     const terminal = new LiveTerminal(opened);
-    terminals.set(terminal.id, terminal);
+    addCall(terminals, terminal);
     return this.get(terminal.id);
   }
 

@@ -2,6 +2,10 @@ import { randomUUID } from "node:crypto";
 import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import type { LongRunningHandle } from "../call/long-running-call.js";
 import type { ToolResult } from "../call/tool-call.js";
+import { idOf } from "./check-arguments.js";
+
+/** How many that have ended are kept in a session, to be asked about. */
+const MOST_ENDED = 32;
 
 /** A process or a terminal, as it is listed. */
 export interface LiveCallInfo {
@@ -45,6 +49,11 @@ export abstract class LiveCall {
     return this.#handle.close();
   }
 
+  /** Lets go of what is kept of its output. */
+  forget(): void {
+    // Without one nothing is kept elsewhere.
+  }
+
   /** Called once. */
   protected async watch(over: Promise<unknown>): Promise<void> {
     await over.catch(() => undefined);
@@ -62,9 +71,21 @@ export abstract class LiveCall {
   }
 }
 
+/** Lists a call, and forgets the one that ended first where too many have. */
+export function addCall<Call extends LiveCall>(calls: Map<string, Call>, call: Call): void {
+  const ended = [...calls.values()].filter(({ hasEnded }) => hasEnded);
+  const endOf = (each: Call) => each.info().endedAt ?? "";
+  ended.sort((one, other) => endOf(one).localeCompare(endOf(other)));
+  for (const each of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) {
+    calls.delete(each.id);
+    each.forget();
+  }
+  calls.set(call.id, call);
+}
+
 /** The call of that id. NOT_FOUND: there is none, or it was deleted. */
 export function findCall<Call>(calls: ReadonlyMap<string, Call>, id: string, what: string): Call {
-  const found = calls.get(id);
+  const found = calls.get(idOf(id, what));
   if (found !== undefined) return found;
   throw new SandboxError("NOT_FOUND", `There is no such ${what}`, {
     hint: `The list of the session's ${what === "process" ? "processes" : "terminals"} has them.`,

@@ -52,7 +52,7 @@ export class LiveProcess extends LiveCall {
     this.#process.signal(name);
   }
 
-  forget(): void {
+  override forget(): void {
     this.#log.forget();
   }
 }

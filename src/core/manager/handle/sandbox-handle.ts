@@ -4,7 +4,7 @@ import { checkOptions, type OptionNames } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Execution, ResultEvent } from "../../../runtime/sandbox/index.js";
 import type { ToolResult } from "../call/tool-call.js";
-import { checkPortPath, checkProgram, commandOf, invalid } from "./check-arguments.js";
+import { checkPortPath, checkProgram, checkRequest, commandOf, invalid } from "./check-arguments.js";
 import { HandleContexts } from "./handle-contexts.js";
 import { HandleFiles } from "./handle-files.js";
 import type { HandleCaller, HandleHost, OpenHost } from "./handle-host.js";
@@ -23,6 +23,8 @@ export interface HandleScope {
   open(sessionId: string): Promise<SandboxHandle>;
 }
 
+/** Of an answer of a port: what is longer keeps the port open until it is read or cancelled. */
+const READ_AHEAD_BYTES = 1024 * 1024;
 const FETCH_OPTIONS: OptionNames<SessionFetchOptions> = {
   method: true,
   headers: true,
@@ -116,6 +118,7 @@ export class SandboxHandle implements SandboxSession {
     this.#ending.abort(
       new SandboxError("SANDBOX_NOT_RUNNING", "This session has been closed", {
         hint: "Open it again by its sessionId; one that was deleted starts empty.",
+        retryable: false,
       }),
     );
   }
@@ -125,33 +128,39 @@ export class SandboxHandle implements SandboxSession {
   }
 
   async #fetch(port: number, path: string, options: SessionFetchOptions = {}): Promise<Response> {
-    const { method, headers, body, signal } = checkOptions(options, FETCH_OPTIONS);
+    const { method = "GET", headers, body, signal } = checkOptions(options, FETCH_OPTIONS);
     checkPortPath(path);
     if (signal !== undefined && !(signal instanceof AbortSignal))
       throw invalid("signal is an AbortSignal", "For example AbortSignal.timeout(5000).");
-    if (method !== undefined && typeof method !== "string")
-      throw invalid("method is text", 'For example "POST".');
+    checkRequest(method, headers, body);
     const cancelled = (cause: unknown) => new SandboxError("CANCELLED", "The call was cancelled", { cause });
     if (signal?.aborted === true) throw cancelled(signal.reason);
     const opened = await this.#host.openPort(this.sessionId, port);
+    const close = () => {
+      this.#ending.signal.removeEventListener("abort", close);
+      return opened.close();
+    };
+    this.#ending.signal.addEventListener("abort", close);
     try {
       const address = `http://${opened.host}:${opened.hostPort}${path}`;
-      const init = { method, headers, body, signal, redirect: "manual", duplex: "half" } as RequestInit;
+      const sent = { method: method.toUpperCase(), headers, body, signal };
+      const init = { ...sent, redirect: "manual", duplex: "half" } as RequestInit;
       const failed = (message: string) => (cause: unknown) => {
         if (signal?.aborted === true) throw cancelled(cause);
-        throw new SandboxError("PORT_FAILED", message, { cause });
+        throw new SandboxError("PORT_FAILED", message, {
+          hint: "Is a program inside listening on this port?",
+          cause,
+        });
       };
       const response = await fetch(address, init).catch(failed(`Nothing answers on port ${port} inside`));
-      const { status, statusText } = response;
-      // Read now: the port closes with this call.
-      const bytes = await response.arrayBuffer().catch(failed(`The answer of port ${port} inside broke off`));
-      return new Response(bytes.byteLength === 0 ? null : bytes, {
-        status,
-        statusText,
-        headers: response.headers,
-      });
-    } finally {
-      await opened.close();
+      const { status, statusText, headers: answered } = response;
+      const broken = failed(`The answer of port ${port} inside broke off`);
+      const content = response.body && streamUntil(response.body, broken, close);
+      if (content === null) await close();
+      return new Response(content, { status, statusText, headers: answered });
+    } catch (error) {
+      await close();
+      throw error;
     }
   }
 
@@ -178,6 +187,32 @@ export class SandboxHandle implements SandboxSession {
       }),
     };
   }
+}
+
+/** A stream as it comes; `close` is called at its end. So much is read ahead that a short one ends also when it is not read. */
+function streamUntil(
+  source: ReadableStream<Uint8Array>,
+  failed: (cause: unknown) => never,
+  close: () => Promise<void>,
+): ReadableStream<Uint8Array> {
+  const reader = source.getReader();
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const { done, value } = await reader.read().catch(async (cause: unknown) => {
+      await close();
+      return failed(cause);
+    });
+    if (!done) return controller.enqueue(value);
+    await close();
+    controller.close();
+  };
+  const cancel = async (reason: unknown) => {
+    await reader.cancel(reason);
+    await close();
+  };
+  return new ReadableStream(
+    { pull, cancel },
+    new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD_BYTES }),
+  );
 }
 
 /** The manager as a handle sees it: from its end on everything is refused, also what is waited for. */

@@ -1,6 +1,7 @@
 import { SandboxError } from "../../../kit/errors.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
-import type { SessionStore, StoredSession } from "../sessions/session-store.js";
+import type { StoredSession } from "../sessions/session-directory.js";
+import type { SessionStore } from "../sessions/session-store.js";
 import type { ForkRequest, InitialContent, StartOptions } from "./start-request.js";
 
 /** What starts sandboxes: a session's, or one that is thrown away. */

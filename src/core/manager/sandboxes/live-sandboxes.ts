@@ -21,7 +21,7 @@ import { reapAll } from "./reap-all.js";
 import { SandboxExpiry } from "./sandbox-expiry.js";
 import { cleanUpOnSignals } from "./signals.js";
 import { type SandboxStarts, StartCounter } from "./start-counter.js";
-import type { ForkRequest, InitialContent, PoolRequest, StartOptions } from "./start-request.js";
+import type { ForkRequest, InitialContent, SandboxRequest, StartOptions } from "./start-request.js";
 import { SandboxStarter } from "./start-sandbox.js";
 import { throwStopFailures } from "./stop-failures.js";
 
@@ -50,7 +50,7 @@ export interface LiveSandboxesOptions {
   readonly onStarted?: (sandbox: RunningSandbox) => (() => void) | undefined;
 }
 
-type WorkspaceSource = Pick<PoolRequest, "key" | "isEphemeral" | "openSession" | "fill">;
+type WorkspaceSource = Pick<SandboxRequest, "key" | "isEphemeral" | "openSession" | "fill">;
 
 interface Entry {
   /** Under which it is found. */
@@ -396,7 +396,7 @@ export class LiveSandboxes {
     const chosen = await this.backend(options.backend);
     this.#forgetSignals ??= this.#watchSignals();
     let ended: (() => void) | undefined;
-    const request: PoolRequest = {
+    const request: SandboxRequest = {
       ...source,
       limits: { ...this.requestedLimits, ...options.limits },
       signal: options.signal,

@@ -9,7 +9,7 @@ import {
   type WorkspaceOptions,
 } from "../../../runtime/workspace/index.js";
 import { DEFAULT_LIMITS } from "../../config/index.js";
-import type { StoredSession } from "../sessions/session-store.js";
+import type { StoredSession } from "../sessions/session-directory.js";
 import type { ChosenBackend } from "./choose-backend.js";
 
 /** The host's way to a sandbox's files: its directory where the backend shares one, else the guest. */

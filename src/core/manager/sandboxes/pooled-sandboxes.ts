@@ -6,11 +6,12 @@ import type { BoundPool, PoolLease, PoolManager } from "../../../runtime/pool/in
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import { findLanguage } from "../../../runtime/sandbox/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
-import { type SessionStore, sessionIdOf } from "../sessions/session-store.js";
+import { sessionIdOf } from "../sessions/session-directory.js";
+import type { SessionStore } from "../sessions/session-store.js";
 import type { ChosenBackend } from "./choose-backend.js";
 import { effectiveLimits, sameLimits } from "./limits.js";
 import { PooledSandbox } from "./pooled-sandbox.js";
-import type { PoolRequest, WorkspaceSlot } from "./start-request.js";
+import type { SandboxRequest, WorkspaceSlot } from "./start-request.js";
 import type { SandboxStarter } from "./start-sandbox.js";
 
 export interface PooledSandboxesOptions {
@@ -60,7 +61,7 @@ export class PooledSandboxes {
   }
 
   /** Waits in line for a sandbox, and hands it out. */
-  async take(chosen: ChosenBackend, request: PoolRequest): Promise<RunningSandbox> {
+  async take(chosen: ChosenBackend, request: SandboxRequest): Promise<RunningSandbox> {
     const { signal, key, isEphemeral } = request;
     const whose = {
       ...(signal !== undefined && { signal }),
@@ -101,7 +102,7 @@ export class PooledSandboxes {
     return this.#pool.stop();
   }
 
-  #mayTakePrepared({ key, isEphemeral, cells, fill }: PoolRequest): boolean {
+  #mayTakePrepared({ key, isEphemeral, cells, fill }: SandboxRequest): boolean {
     if (fill !== undefined) return false;
     if (cells !== undefined && cells !== false) return false;
     return isEphemeral || (this.#canBeAdopted && !this.options.store.exists(key));
@@ -115,7 +116,10 @@ export class PooledSandboxes {
   }
 
   /** Undefined: it is no use for this request, and is back with the pool. */
-  async #handOut(lease: PoolLease<PooledSandbox>, request: PoolRequest): Promise<RunningSandbox | undefined> {
+  async #handOut(
+    lease: PoolLease<PooledSandbox>,
+    request: SandboxRequest,
+  ): Promise<RunningSandbox | undefined> {
     const { item } = lease;
     const { slot } = item;
     const sandbox = runningIn(item);
@@ -143,7 +147,7 @@ export class PooledSandboxes {
   }
 
   /** Makes a new session's directory of it. False: the session was made meanwhile, or the directory cannot be moved. */
-  #settle(slot: WorkspaceSlot, { key, isEphemeral }: PoolRequest): boolean {
+  #settle(slot: WorkspaceSlot, { key, isEphemeral }: SandboxRequest): boolean {
     if (isEphemeral) return true;
     if (!this.#canBeAdopted) return false;
     const adopted = this.options.store.adopt(slot.session, key);
@@ -151,7 +155,7 @@ export class PooledSandboxes {
     return adopted !== undefined;
   }
 
-  async #make(chosen: ChosenBackend, request: PoolRequest, signal: AbortSignal): Promise<PooledSandbox> {
+  async #make(chosen: ChosenBackend, request: SandboxRequest, signal: AbortSignal): Promise<PooledSandbox> {
     const item = new PooledSandbox(`made-${randomBytes(6).toString("hex")}`);
     item.tenant = { onStopped: request.onStopped };
     const sandbox = await this.options.starter.start(chosen, {

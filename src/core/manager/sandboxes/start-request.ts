@@ -2,7 +2,7 @@ import type { Limits } from "../../../runtime/backends/index.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { WorkspaceFiles } from "../../../runtime/workspace/index.js";
 import type { CellOptions } from "../manager-options.js";
-import type { StoredSession } from "../sessions/session-store.js";
+import type { StoredSession } from "../sessions/session-directory.js";
 
 /** What a caller of the manager's sandboxes asks for. */
 export interface StartOptions {
@@ -82,7 +82,7 @@ export interface WorkspaceSlot {
 }
 
 /** The same, of the pool where there is one. */
-export interface PoolRequest extends StartRequest {
+export interface SandboxRequest extends StartRequest {
   readonly key: string;
   readonly isEphemeral: boolean;
 }

@@ -1,45 +1,40 @@
 import { randomBytes } from "node:crypto";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { renameSync } from "node:fs";
 import { join, relative } from "node:path";
 import { SandboxError, systemCode } from "../../../kit/errors.js";
-import { unlessMissing } from "../../../kit/if-missing.js";
 import { isOrphaned, processLabel } from "../../../kit/process-label.js";
 import { checkStateDirectory, ensureStateDirectory } from "../../../kit/state-directory.js";
 import {
   allocateOwner,
   countOwners,
   moveOwner,
-  type Owner,
   releaseOwner,
   releaseUnheld,
   removeTree,
-  sessionDirectoryName,
   validateSessionKey,
 } from "../../../runtime/workspace/index.js";
-
-/** A session's place on disk. */
-export interface StoredSession {
-  readonly key: string;
-  readonly path: string;
-  readonly owner: Owner | undefined;
-  /** False: its workspace has not been filled yet. */
-  readonly ready: boolean;
-  /** Removed with its sandbox. */
-  readonly ephemeral: boolean;
-}
+import {
+  directoryName,
+  ensurePassable,
+  isOwnedBy,
+  isPristine,
+  isTaken,
+  type MadeDirectory,
+  makeDirectory,
+  ownerOf,
+  readDirectory,
+  readMeta,
+  removeEmpty,
+  type SessionMeta,
+  type StoredSession,
+  sessionIdOf,
+  TEMPORARY,
+  temporaryName,
+  touchMeta,
+  whenFull,
+  withoutRecord,
+  writeMeta,
+} from "./session-directory.js";
 
 export interface SessionInfo {
   readonly sessionId: string;
@@ -47,23 +42,9 @@ export interface SessionInfo {
   readonly lastUsedAt: Date;
 }
 
-interface Meta {
-  readonly key: string;
-  readonly createdAt: string;
-  readonly ready: boolean;
-  readonly uid?: number;
-}
-
-interface MadeDirectory {
-  readonly path: string;
-  readonly owner: Owner | undefined;
-}
-
-const META_FILE = "session.json";
 const MAX_SPARES = 8;
 const UNFINISHED = ".new-";
 const GONE = ".gone-";
-const TEMPORARY = ".temporary-";
 /** Folders and the prefixes of names in them that belong to one process. */
 const REAPED = [
   ["ephemeral", ""],
@@ -112,15 +93,14 @@ export class SessionStore {
   async open(key: string): Promise<StoredSession> {
     this.#prepare();
     const path = join(this.root, "sessions", this.#directoryName(key));
-    const existing = this.#read(path);
+    const existing = readMeta(path);
     if (existing !== undefined) {
-      const now = new Date();
-      utimesSync(join(path, META_FILE), now, now);
+      touchMeta(path);
       return this.#found(existing, path);
     }
     const made = await this.#add(key);
     if (made !== undefined) return made;
-    const winner = this.#read(path);
+    const winner = readMeta(path);
     if (winner !== undefined) return this.#found(winner, path);
     throw new SandboxError("INTERNAL", "The session was removed while it was opened");
   }
@@ -137,12 +117,12 @@ export class SessionStore {
     const unfinished = `${UNFINISHED}${processLabel(randomBytes(6).toString("hex"))}`;
     const made = this.#make(join(this.root, "sessions", unfinished), join("sessions", name));
     try {
-      this.#record(made, { key, createdAt: new Date().toISOString(), ready: false });
+      writeMeta(made, { key, createdAt: new Date().toISOString(), ready: false });
       renameSync(made.path, path);
       return { ...made, key, path, ready: false, ephemeral: false };
     } catch (error) {
       await this.#discard(made);
-      const isThere = this.#read(path) !== undefined;
+      const isThere = readMeta(path) !== undefined;
       if (!isTaken(error)) throw whenFull(error);
       if (!isThere) throw withoutRecord(name, error);
       return undefined;
@@ -152,13 +132,13 @@ export class SessionStore {
   /** Notes that the workspace has been filled: from now on it is kept. */
   markReady(session: StoredSession): void {
     if (session.ready || session.ephemeral) return;
-    const meta = this.#read(session.path);
-    if (meta !== undefined) this.#record(session, { key: meta.key, createdAt: meta.createdAt, ready: true });
+    const meta = readMeta(session.path);
+    if (meta !== undefined) writeMeta(session, { key: meta.key, createdAt: meta.createdAt, ready: true });
   }
 
   /** Removes a session whose start failed, unless another process has started it meanwhile. */
   async discardUnready(session: StoredSession): Promise<void> {
-    if (session.ephemeral || this.#read(session.path)?.ready === false) await this.#discard(session);
+    if (session.ephemeral || readMeta(session.path)?.ready === false) await this.#discard(session);
   }
 
   /** A directory for one sandbox, which no key finds again. */
@@ -184,7 +164,7 @@ export class SessionStore {
     // First: a user id whose holder does not exist would be given to another session.
     giveOwner(holder);
     try {
-      this.#record(prepared, { key, createdAt: new Date().toISOString(), ready: true });
+      writeMeta(prepared, { key, createdAt: new Date().toISOString(), ready: true });
       renameSync(prepared.path, path);
     } catch (error) {
       giveOwner(relative(this.root, prepared.path));
@@ -213,7 +193,7 @@ export class SessionStore {
 
   exists(key: string): boolean {
     if (!this.#isThere()) return false;
-    return this.#read(join(this.root, "sessions", this.#directoryName(key))) !== undefined;
+    return readMeta(join(this.root, "sessions", this.#directoryName(key))) !== undefined;
   }
 
   /** A session's directory; undefined: there is no such session. */
@@ -235,7 +215,7 @@ export class SessionStore {
     const directory = join(this.root, "sessions");
     return readDirectory(directory)
       .filter((name) => !name.startsWith("."))
-      .flatMap((name) => this.#read(join(directory, name)) ?? [])
+      .flatMap((name) => readMeta(join(directory, name)) ?? [])
       .map(({ key, createdAt, usedAt }) => ({
         sessionId: sessionIdOf(key),
         createdAt: new Date(createdAt),
@@ -248,7 +228,7 @@ export class SessionStore {
   async delete(key: string): Promise<boolean> {
     if (!this.#isThere()) return false;
     const path = join(this.root, "sessions", this.#directoryName(key));
-    const meta = this.#read(path);
+    const meta = readMeta(path);
     if (meta === undefined) return false;
     if (this.#adopted.delete(key)) this.#temporary.delete(key);
     await this.#discard({ path, owner: ownerOf(meta) });
@@ -334,17 +314,8 @@ export class SessionStore {
     }
   }
 
-  #found(meta: Meta, path: string): StoredSession {
+  #found(meta: SessionMeta, path: string): StoredSession {
     return { key: meta.key, path, owner: ownerOf(meta), ready: meta.ready, ephemeral: false };
-  }
-
-  /** Whole or not at all: another process may be reading it. */
-  #record({ path, owner }: MadeDirectory, meta: Omit<Meta, "uid">): void {
-    const file = join(path, META_FILE);
-    const unfinished = `${file}.${randomBytes(6).toString("hex")}`;
-    const content: Meta = { ...meta, ...(owner !== undefined && { uid: owner.uid }) };
-    writeFileSync(unfinished, JSON.stringify(content), { mode: 0o600 });
-    renameSync(unfinished, file);
   }
 
   /** Out of sight first, so that no process opens half a session; then removed. */
@@ -360,100 +331,4 @@ export class SessionStore {
     await removeTree(folder, gone);
     if (session.owner !== undefined) releaseOwner(this.root, session.owner);
   }
-
-  #read(path: string): (Meta & { readonly usedAt: Date }) | undefined {
-    const file = join(path, META_FILE);
-    try {
-      const meta = JSON.parse(readFileSync(file, "utf8")) as Meta;
-      return { ...meta, usedAt: statSync(file).mtime };
-    } catch (error) {
-      if (systemCode(error) === "ENOENT") return undefined;
-      throw new SandboxError("INTERNAL", "A session's record cannot be read", { cause: error });
-    }
-  }
-}
-
-function makeDirectory(path: string, owner: Owner | undefined): void {
-  try {
-    const workspace = join(path, "workspace");
-    mkdirSync(workspace, { recursive: true });
-    // The sandbox's user must be able to pass through, whatever our umask is.
-    chmodSync(path, 0o711);
-    chmodSync(workspace, 0o700);
-    if (owner !== undefined) chownSync(workspace, owner.uid, owner.gid);
-  } catch (error) {
-    rmSync(path, { recursive: true, force: true });
-    throw whenFull(error);
-  }
-}
-
-/** True when the sandbox had its workspace mounted over the directory, and left nothing beside it. */
-function isPristine(path: string): boolean {
-  return readdirSync(path).join() === "workspace" && readdirSync(join(path, "workspace")).length === 0;
-}
-
-/** The usual case after a mounted workspace: nothing is left but the directory. */
-function removeEmpty(path: string): boolean {
-  try {
-    rmdirSync(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function ensurePassable(path: string): void {
-  if (mkdirSync(path, { recursive: true }) !== undefined) chmodSync(path, 0o711);
-}
-
-/** The session of mode shared; no caller can name it, since names have no slash. */
-export const SHARED_KEY = "/shared";
-
-/** What a session is called where people see it. */
-export function sessionIdOf(key: string): string {
-  return key === SHARED_KEY ? "shared" : key;
-}
-
-function directoryName(key: string): string {
-  return key === SHARED_KEY ? "shared" : sessionDirectoryName(validateSessionKey(key));
-}
-
-function temporaryName(): string {
-  return `${TEMPORARY}${processLabel(randomBytes(6).toString("hex"))}`;
-}
-
-function ownerOf(meta: Meta): Owner | undefined {
-  return meta.uid === undefined ? undefined : { uid: meta.uid, gid: meta.uid };
-}
-
-function whenFull(error: unknown): unknown {
-  if (systemCode(error) !== "ENOSPC") return error;
-  return new SandboxError("DISK_FULL", "There is no room for a new session in the state directory", {
-    hint: "Free some space, delete sessions, or point SKERRY_STATE_DIR at another disk.",
-    cause: error,
-  });
-}
-
-/** False where the directory has another owner: the process that took this id was killed before it used it. */
-function isOwnedBy(path: string, uid: number): boolean {
-  try {
-    return statSync(join(path, "workspace")).uid === uid;
-  } catch {
-    return existsSync(path);
-  }
-}
-
-function withoutRecord(name: string, cause: unknown): SandboxError {
-  return new SandboxError("SANDBOX_START_FAILED", "The session's directory is there, but its record is not", {
-    hint: `${META_FILE} was removed from sessions/${name} in the state directory. Move that directory away, with the files that may be in it, or remove it.`,
-    cause,
-  });
-}
-
-function isTaken(error: unknown): boolean {
-  return ["ENOTEMPTY", "EEXIST"].includes(systemCode(error) ?? "");
-}
-
-function readDirectory(path: string): string[] {
-  return unlessMissing([], () => readdirSync(path));
 }

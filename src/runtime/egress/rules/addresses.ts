@@ -21,11 +21,6 @@ export function canonicalAddress(text: string): string | undefined {
   return parsed && format(parsed);
 }
 
-/** Is it an address or a range in CIDR notation? */
-export function isRange(text: string): boolean {
-  return parseRange(text) !== undefined;
-}
-
 /** Is the address in the range, whichever way either is spelled? */
 export function inRange(address: string, cidr: string): boolean {
   const [parsed, range] = [parse(address), parseRange(cidr)];

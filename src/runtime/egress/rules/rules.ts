@@ -29,7 +29,7 @@ export interface EgressRules {
   /** The same for an address and for a port. Left out: `origin`. */
   readonly ipsOrigin?: string;
   readonly portsOrigin?: string;
-  /** How a person opens a host, in the words of whoever made the rules: told where nothing at all is allowed. */
+  /** How a person opens a host, as the maker of the rules calls it: told where nothing at all is allowed. */
   readonly remedy?: (host: string) => string;
   /** It says which ports are open and what is denied; the rest is for the other sets to decide. Without one, nothing is allowed. */
   readonly deniesOnly?: boolean;

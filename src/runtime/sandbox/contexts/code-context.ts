@@ -45,7 +45,7 @@ export interface ContextSandbox {
   readonly snapshots: Pick<SandboxSnapshots<unknown>, "create" | "restore" | "remove">;
 }
 
-/** What one context needs of the others' keeper. */
+/** What one context needs of the sandbox's other contexts. */
 export interface ContextHost {
   readonly sandbox: ContextSandbox;
   /** The order that starts an interpreter: with a warm one where there is one. */

@@ -215,7 +215,7 @@ export class SandboxNetwork {
     return connection;
   }
 
-  /** Whoever asks first waits until egress is loaded. */
+  /** The first caller waits until egress is loaded. */
   async #accept(stream: Duplex): Promise<void> {
     if (this.#connection !== undefined) return this.#connection.egress.accept(stream);
     // The program may leave meanwhile.

@@ -17,7 +17,7 @@ export interface OpenPort {
   readonly port: number;
   readonly host: string;
   readonly hostPort: number;
-  /** Resolves when it has been closed, by whomever. */
+  /** Resolves when it has been closed. */
   readonly closed: Promise<void>;
   /** Ends its connections, too. Idempotent. */
   close(): Promise<void>;
