@@ -21,6 +21,7 @@ export {
   type PolicyDecision,
   PolicyEngine,
   type PolicyLimits,
+  type PolicyPreset,
   type PolicyProblem,
   type PolicyRequest,
   type PolicyVerdict,

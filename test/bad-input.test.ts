@@ -103,7 +103,7 @@ describe("bad input is an error with a code, a message and a hint, and leaves no
       mode: 0o755,
     });
     const config = await parseConfig({ sandbox: { backends: { bubblewrap: { path: impostor } } } });
-    await expect(createManager({ config }).startSandbox("s")).rejects.toEqual(error("SANDBOX_START_FAILED"));
+    await expect(createManager({ config }).startSandbox("s")).rejects.toEqual(error("BACKEND_UNAVAILABLE"));
     expect(residue()).toEqual([]);
   });
 

@@ -110,7 +110,7 @@ describe("skerry audit query", () => {
 
   it.each<[string[], string]>([
     [["--since", "soon"], '--since: "soon" is not a time'],
-    [["--result", "nope"], "option '--result <result>' argument 'nope' is invalid."],
+    [["--result", "nope"], '--result: "nope" is none of success, failure, timeout,'],
     [["--limit", "0"], '--limit: "0" is not a number of records'],
   ])("refuses %j", (args, message) => {
     const { status, stdout, stderr } = user.skerry(["audit", "query", ...args]);

@@ -90,7 +90,7 @@ describe("skerry risk assess", () => {
       "the language is unknown: the name notes.txt does not say it",
     ],
     ["an unknown language", ["-l", "cobol", "safe.py"], 64, 'Unknown language "cobol"'],
-    ["a level that is none", ["--fail-on", "fatal", "safe.py"], 64, "argument 'fatal' is invalid"],
+    ["a level that is none", ["--fail-on", "fatal", "safe.py"], 64, '--fail-on: "fatal" is none of low, medium'],
   ])("refuses %s", (_, args, status, message) => {
     const result = user.skerry(["risk", "assess", ...args]);
     expect(result).toEqual({ status, stdout: "", stderr: expect.stringContaining(message) });

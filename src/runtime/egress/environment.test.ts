@@ -58,7 +58,7 @@ describe("the environment", () => {
       PIP_RETRIES: "1",
       npm_config_fetch_retries: "0",
       CARGO_NET_RETRY: "0",
-      SKERRY_NETWORK: "none",
+      SANDBOX_NETWORK: "none",
     });
     const more = egressEnvironment({ guestRuntime: "/opt/skerry", caPath: "/tmp/ca.pem" });
     expect(more).toMatchObject({

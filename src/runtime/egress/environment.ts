@@ -34,7 +34,7 @@ const FIRST_ANSWER_COUNTS = {
   npm_config_fetch_retries: "0",
   CARGO_NET_RETRY: "0",
   // Read by node-egress.cjs, which then does not load what only an open network is worth.
-  SKERRY_NETWORK: "none",
+  SANDBOX_NETWORK: "none",
 };
 
 /** The variables that make the usual clients use the egress proxy. */

@@ -59,7 +59,7 @@ function hookAgents() {
 /** A parked Node has the time, and does not know yet what it becomes. */
 function startsAsModule() {
   // Where nothing can be reached, `fetch` and `require` are told why; to tell `import` would slow every module down.
-  if (process.env.SKERRY_NETWORK === "none") return false;
+  if (process.env.SANDBOX_NETWORK === "none") return false;
   const main = process.argv[1] ?? "";
   if (/(?:\.m[jt]s|\/node-runner\.cjs)$/.test(main)) return true;
   if (process.execArgv.some((argument) => /^(?:--input-type=)?module$/.test(argument))) return true;

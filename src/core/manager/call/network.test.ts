@@ -94,11 +94,11 @@ describe("a sandbox that may reach a host", () => {
     const sandbox = await manager.startSandbox("s");
     const until = `until curl -s -m 5 http://${HOST}:${port}/there | grep GET; do sleep 0.05; done`;
     const running = sandbox.exec(["sh", "-c", until]);
-    expect((await sandbox.exec(["env"])).stdout).toContain("SKERRY_NETWORK=none");
+    expect((await sandbox.exec(["env"])).stdout).toContain("SANDBOX_NETWORK=none");
     await manager.changeEgress("s", { allow: [HOST] });
     expect((await running).stdout).toBe("GET /there\n");
     expect((await sandbox.exec(curl("/there"))).stdout).toBe("GET /there");
-    expect((await sandbox.exec(["env"])).stdout).not.toContain("SKERRY_NETWORK");
+    expect((await sandbox.exec(["env"])).stdout).not.toContain("SANDBOX_NETWORK");
   });
 
   it("is reached by programs of every language", async () => {

@@ -34,7 +34,7 @@ describe("root without CAP_SYS_PTRACE", () => {
     expect(JSON.parse(open())).toEqual({
       code: "BACKEND_UNAVAILABLE",
       message: "This process may not look into the sandbox that it has started",
-      hint: "Root needs CAP_SYS_PTRACE for that: start the container with --cap-add SYS_PTRACE, or Skerry outside of one.",
+      hint: "Root needs CAP_SYS_PTRACE for that: start the container with it, or Skerry outside of one.",
     });
   });
 

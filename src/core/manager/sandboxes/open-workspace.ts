@@ -49,7 +49,7 @@ function cannotLookInto(cause: unknown): SandboxError {
     "BACKEND_UNAVAILABLE",
     "This process may not look into the sandbox that it has started",
     {
-      hint: "Root needs CAP_SYS_PTRACE for that: start the container with --cap-add SYS_PTRACE, or Skerry outside of one.",
+      hint: "Root needs CAP_SYS_PTRACE for that: start the container with it, or Skerry outside of one.",
       cause,
     },
   );

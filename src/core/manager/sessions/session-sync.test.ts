@@ -125,7 +125,7 @@ describe("a session whose backend shares no directory", () => {
     await manager.cleanupSession("work");
     writeFileSync(join(onHost("work"), "..", "workspace.img"), "");
     await expect(manager.startSandbox("work")).rejects.toThrow(
-      expect.objectContaining({ code: "UNSUPPORTED", hint: expect.stringContaining("with shared files") }),
+      expect.objectContaining({ code: "UNSUPPORTED", hint: expect.stringContaining("the backend that made it") }),
     );
     expect(readFileSync(onHost("work", "f"), "utf8")).toBe("1");
   });

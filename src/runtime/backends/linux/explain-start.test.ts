@@ -63,7 +63,7 @@ it.each<[string, HostSigns, { what: string; remedy: string }]>([
     HOST,
     {
       what: "parts of /proc are mounted over, so a sandbox cannot have a /proc of its own",
-      remedy: "Unmount what is mounted below /proc: findmnt --submounts /proc",
+      remedy: "Unmount what is mounted below /proc: findmnt -R /proc",
     },
   ],
   [

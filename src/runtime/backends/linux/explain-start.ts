@@ -88,7 +88,7 @@ const EXPLANATIONS: readonly Explanation[] = [
     explain: (signs) =>
       inContainer(signs, "parts of /proc are hidden, so a sandbox cannot have a /proc of its own") ?? {
         what: "parts of /proc are mounted over, so a sandbox cannot have a /proc of its own",
-        remedy: "Unmount what is mounted below /proc: findmnt --submounts /proc",
+        remedy: "Unmount what is mounted below /proc: findmnt -R /proc",
       },
   },
   {
@@ -111,7 +111,9 @@ export function explainStart(said: string, signs: HostSigns): Problem | undefine
 }
 
 /** Root of a rootless container has only the users that were mapped into it. */
-export function whyNoUsers({ users }: Pick<HostSigns, "users">): Problem {
+export function whyNoUsers(signs: HostSigns): Problem {
+  const { users } = signs;
+  if (signs.maxUserNamespaces === 0) return whyNoNamespace(signs);
   return {
     what: `this user namespace has no user ids for sandboxes (uid_map: ${users})`,
     remedy:

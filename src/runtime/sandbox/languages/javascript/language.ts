@@ -26,7 +26,7 @@ export function nodeWarm(node: (runtime: string) => readonly string[]): WarmLang
       return [...node(runtime), "--require", runner, runner];
     },
     startupVariables:
-      /^(?:NODE_(?!PATH$)\w+|UV_\w+|SSL_\w+|OPENSSL_\w+|LD_\w+|MALLOC_\w+|GLIBC_\w+|LC_\w+|LANG|SKERRY_NETWORK)$/,
+      /^(?:NODE_(?!PATH$)\w+|UV_\w+|SSL_\w+|OPENSSL_\w+|LD_\w+|MALLOC_\w+|GLIBC_\w+|LC_\w+|LANG|SANDBOX_NETWORK)$/,
   };
 }
 
