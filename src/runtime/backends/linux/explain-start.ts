@@ -53,7 +53,7 @@ const EXPLANATIONS: readonly Explanation[] = [
     explain: () => ({
       what: "this user's group is root's (gid 0), and sandboxes are in none of root's",
       remedy:
-        "Give the user a group of its own, as docker run --user 1000:1000 and runAsGroup: 1000 of a pod do.",
+        "Give the user a group of its own: start the container as 1000:1000, or a pod with runAsGroup: 1000.",
     }),
   },
   { says: /No permissions to creat\w+ (?:a )?new namespace/i, explain: whyNoNamespace },
