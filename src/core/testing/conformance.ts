@@ -2,7 +2,7 @@ import { mkdtempSync } from "node:fs";
 import { chmod, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BackendFactory, Capabilities } from "../../runtime/backends/index.js";
+import type { BackendFactory, Capabilities, Probe } from "../../runtime/backends/index.js";
 import { backendOptions, getBackend, listBackends, registerBackend } from "../../runtime/backends/index.js";
 import { type Config, DEFAULT_CONFIG } from "../config/index.js";
 import { SandboxManager } from "../manager/index.js";
@@ -49,11 +49,7 @@ export async function loadConformanceSuite(options: ConformanceOptions): Promise
   if (options.factory !== undefined && !listBackends().includes(options.name)) {
     registerBackend(options.name, options.factory);
   }
-  const backend = await getBackend(options.name, {
-    stateDir: join(tmpdir(), "skerry-probe"),
-    options: backendOptions(options.name, (options.config ?? DEFAULT_CONFIG).sandbox.backends),
-  });
-  const { available, capabilities, problems } = await backend.probe();
+  const { available, capabilities, problems } = await probe(options);
   return CASES.map((each) => ({
     title: each.title,
     ...(!available && { skip: `${options.name} is not available: ${problems[0]?.what ?? "unknown"}` }),
@@ -63,13 +59,33 @@ export async function loadConformanceSuite(options: ConformanceOptions): Promise
   }));
 }
 
+/** A backend tries itself in its state directory, which no other user may have made. */
+async function probe({ name, config = DEFAULT_CONFIG }: ConformanceOptions): Promise<Probe> {
+  const stateDir = await createStateDirectory();
+  try {
+    const backend = await getBackend(name, {
+      stateDir,
+      options: backendOptions(name, config.sandbox.backends),
+    });
+    return await backend.probe();
+  } finally {
+    await rm(stateDir, { recursive: true, force: true });
+  }
+}
+
+/** Sandboxes have users of their own, who go through it. */
+async function createStateDirectory(): Promise<string> {
+  const stateDir = mkdtempSync(join(tmpdir(), "skerry-conformance-"));
+  await chmod(stateDir, 0o711);
+  return stateDir;
+}
+
 async function runCase(
   each: ConformanceCase,
   options: ConformanceOptions,
   capabilities: Capabilities,
 ): Promise<void> {
-  const stateDir = mkdtempSync(join(tmpdir(), "skerry-conformance-"));
-  await chmod(stateDir, 0o711);
+  const stateDir = await createStateDirectory();
   const config = options.config ?? DEFAULT_CONFIG;
   const manager = new SandboxManager({ config, backend: options.name, stateDir, handleSignals: false });
   let count = 0;
