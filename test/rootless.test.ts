@@ -53,3 +53,22 @@ describe("root of a user namespace", () => {
     ]);
   });
 });
+
+it("root that may not end what it starts is told so, and starts nothing", () => {
+  const home = temporaryDirectory();
+  const skerry = [join(copy, "dist/bin/skerry.cjs"), "exec", "--backend", "bubblewrap", "--", "true"];
+  const { status, stderr } = spawnSync(
+    "setpriv",
+    ["--bounding-set", "-kill,-fowner", process.execPath, ...skerry],
+    {
+      env: { PATH: process.env["PATH"], HOME: home, SKERRY_STATE_DIR: join(home, "state") },
+      encoding: "utf8",
+      timeout: 60_000,
+      killSignal: "SIGKILL",
+    },
+  );
+  expect([status, stderr]).toEqual([
+    69,
+    "skerry: The backend bubblewrap cannot run here: root may not make or end sandboxes of other users here: it has no CAP_FOWNER, CAP_KILL\nhint: Start Skerry, or its container, with CAP_FOWNER, CAP_KILL, or run it as an ordinary user.\n",
+  ]);
+});

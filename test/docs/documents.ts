@@ -23,7 +23,7 @@ export const below = (folder: string, path: RegExp) =>
 export const GUIDES = [
   "ARCHITECTURE.md",
   "CONTRIBUTING.md",
-  ...["bench", "docs/contribute", "guest", "src"].flatMap((folder) => below(folder, /\.md$/)),
+  ...["bench", "docs/contribute", "docs/operate", "guest", "src"].flatMap((folder) => below(folder, /\.md$/)),
 ];
 export const read = (document: string) => readFileSync(join(ROOT, document), "utf8");
 

@@ -77,14 +77,16 @@ function toCommonJs(filename) {
   return `const __import_meta = { url: require("node:url").pathToFileURL(__filename).href, filename: __filename, dirname: __dirname };${code}`;
 }
 
-/** Whether `code` is no CommonJS only because it awaits outside any function. */
+/** Whether `code` awaits outside any function. To a function, `await (…)` is a call; a static block knows no such name. */
 function usesTopLevelAwait(code) {
-  try {
-    new vm.Script(Module.wrap(code));
-    return false;
-  } catch (error) {
-    return /await is only valid|Unexpected (?:identifier|reserved word|strict mode reserved word)|missing \) after/.test(error.message);
-  }
+  return [Module.wrap(code), `class Outer { static {${code}\n} }`].some((wrapped) => {
+    try {
+      new vm.Script(wrapped);
+      return false;
+    } catch (error) {
+      return /await is only valid|Unexpected (?:identifier|reserved word|strict mode reserved word)|missing \) after/.test(error.message);
+    }
+  });
 }
 
 /** Whether the entry file imports a package that this Node cannot `require`. */

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { arch, release, type } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { PACKAGE_ROOT } from "../../../kit/package-root.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
 import type { Capabilities } from "../../../runtime/backends/index.js";
 import {
@@ -17,7 +18,7 @@ import { type ChecklistItem, checkReadiness } from "./readiness.js";
 
 const run = promisify(execFile);
 /** What `doctor --fix` runs. */
-const RUNNABLE = /^(?:apt-get|sysctl|skerry) /;
+const RUNNABLE = /^(?:apt-get|sysctl|install|skerry) /;
 const GUEST_PATH = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /** What this host can enforce, what is missing, and how to get it. */
@@ -58,7 +59,9 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
         stateDir,
         options: backendOptions(name, config.sandbox.backends),
       });
-      return { name, ...(await backend.probe({ thorough: true })) };
+      const probe = await backend.probe({ thorough: true });
+      const problems = probe.problems.map(({ what, remedy }) => ({ what, remedy: fromAnywhere(remedy) }));
+      return { name, ...probe, problems };
     }),
   );
   const languages = await Promise.all(LANGUAGES.map(inspectLanguage));
@@ -93,6 +96,11 @@ export async function diagnose(config: Config = DEFAULT_CONFIG): Promise<Diagnos
       (fix, index) => commands.findIndex(({ command }) => command === fix.command) === index,
     ),
   };
+}
+
+/** A command that takes a file of the package, as one runs it in whatever directory. */
+function fromAnywhere(remedy: string): string {
+  return remedy.startsWith("install ") ? remedy.replace(" deploy/", ` ${PACKAGE_ROOT}/deploy/`) : remedy;
 }
 
 async function inspectLanguage({ name, interpreter }: (typeof LANGUAGES)[number]) {

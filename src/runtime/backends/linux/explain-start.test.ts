@@ -9,7 +9,7 @@ const UBUNTU: HostSigns = { ...HOST, maxUserNamespaces: 15_000, usernsClone: 1, 
 const NO_NAMESPACE =
   "bwrap: No permissions to create new namespace, likely because the kernel does not allow non-privileged user namespaces. See <https://deb.li/bubblewrap> or <file:///usr/share/doc/bubblewrap/README.Debian.gz>.";
 const DOCKER_LINE =
-  "docker run --security-opt seccomp=seccomp-skerry.json --security-opt systempaths=unconfined";
+  "docker run --security-opt seccomp=deploy/container/seccomp-skerry.json --security-opt systempaths=unconfined";
 const GUIDE = "docs/operate/in-a-container.md has the whole line.";
 const inDocker = (what: string) => ({
   what: `this Docker container keeps sandboxes out: ${what}`,
@@ -125,12 +125,12 @@ it.each<[string, HostSigns, { what: string; remedy: string }]>([
     },
   ],
   [
-    "skerry-guest: cannot become uid 1900000001: Operation not permitted",
-    { ...HOST, isRoot: true },
+    "skerry-guest: refusing to run as root",
+    DOCKER,
     {
-      what: "root may not become another user here: it has no CAP_SETUID and CAP_SETGID",
+      what: "this user's group is root's (gid 0), and sandboxes are in none of root's",
       remedy:
-        "Start the container with CAP_SETUID, CAP_SETGID and CAP_CHOWN, or run Skerry as an ordinary user.",
+        "Give the user a group of its own: start the container as 1000:1000, or a pod with runAsGroup: 1000.",
     },
   ],
   [

@@ -8,11 +8,13 @@ export const OLDEST_VERSION = "0.8";
 
 /** All that a container keeps from a sandbox at once: who is told one by one starts it four times. */
 const CONTAINER_OPTIONS: Readonly<Record<NonNullable<HostSigns["container"]>, string>> = {
-  Docker: "docker run --security-opt seccomp=seccomp-skerry.json --security-opt systempaths=unconfined",
-  Podman: "podman run --security-opt seccomp=seccomp-skerry.json --security-opt unmask=ALL",
+  Docker:
+    "docker run --security-opt seccomp=deploy/container/seccomp-skerry.json --security-opt systempaths=unconfined",
+  Podman: "podman run --security-opt seccomp=deploy/container/seccomp-skerry.json --security-opt unmask=ALL",
   Kubernetes:
-    "In the pod: hostUsers: false, and in securityContext procMount: Unmasked and a seccompProfile of type Localhost with seccomp-skerry.json",
-  container: "Start it with seccomp-skerry.json for its system calls, and with the whole of /proc",
+    "In the pod: hostUsers: false, and in securityContext procMount: Unmasked and a seccompProfile of type Localhost with deploy/container/seccomp-skerry.json",
+  container:
+    "Start it with deploy/container/seccomp-skerry.json for its system calls, and with the whole of /proc",
 };
 const APPARMOR_OPTION: Readonly<Record<NonNullable<HostSigns["container"]>, string>> = {
   Docker: " --security-opt apparmor=unconfined",
@@ -22,7 +24,7 @@ const APPARMOR_OPTION: Readonly<Record<NonNullable<HostSigns["container"]>, stri
 };
 const CONTAINER_GUIDE = "docs/operate/in-a-container.md has the whole line.";
 
-/** Runs in the package's directory; `doctor` says where that is. */
+/** Runs in the package's directory. */
 export const LOAD_PROFILE =
   "install -D -m 644 deploy/apparmor/skerry-bwrap /etc/apparmor.d/skerry-bwrap && apparmor_parser -r /etc/apparmor.d/skerry-bwrap";
 
@@ -46,11 +48,12 @@ const EXPLANATIONS: readonly Explanation[] = [
     explain: whyNoUsers,
   },
   {
-    says: /cannot become uid|refusing to run as root/,
+    // A container's user without a name in /etc/passwd has that group.
+    says: /refusing to run as root/,
     explain: () => ({
-      what: "root may not become another user here: it has no CAP_SETUID and CAP_SETGID",
+      what: "this user's group is root's (gid 0), and sandboxes are in none of root's",
       remedy:
-        "Start the container with CAP_SETUID, CAP_SETGID and CAP_CHOWN, or run Skerry as an ordinary user.",
+        "Give the user a group of its own: start the container as 1000:1000, or a pod with runAsGroup: 1000.",
     }),
   },
   { says: /No permissions to creat\w+ (?:a )?new namespace/i, explain: whyNoNamespace },

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { hasCapability, isInitialUserNamespace } from "./own-rights.js";
+import { hasCapability, isInitialUserNamespace, missingForSandboxes } from "./own-rights.js";
 
 it("knows what root of a container may not do", () => {
   const docker = "Name:\tnode\nCapPrm:\t00000000a80425fb\nCapEff:\t00000000a80425fb\n";
@@ -7,6 +7,12 @@ it("knows what root of a container may not do", () => {
   expect(names.filter((name) => hasCapability(name, docker))).toEqual(["CHOWN", "SETGID", "SETUID"]);
   expect(names.filter((name) => hasCapability(name, "CapEff:\t000001ffffffffff\n"))).toEqual([...names]);
   expect(names.filter((name) => hasCapability(name, ""))).toEqual([]);
+  expect(missingForSandboxes(docker)).toEqual([]);
+  expect(missingForSandboxes("CapEff:\t00000000000000c1\n")).toEqual([
+    "CAP_DAC_OVERRIDE",
+    "CAP_FOWNER",
+    "CAP_KILL",
+  ]);
 });
 
 it.each([

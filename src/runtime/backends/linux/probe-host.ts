@@ -6,6 +6,7 @@ import { readGroups, readMounts, readText } from "./cgroup/host-groups.js";
 import { OLDEST_VERSION, whyNoUsers } from "./explain-start.js";
 import { capabilitiesOf, type HostFacts } from "./host-facts.js";
 import { readHostSigns } from "./host-signs.js";
+import { hasCapability, missingForSandboxes } from "./own-rights.js";
 import { tryStart } from "./start-trial.js";
 import { findUserRange, type UserRange } from "./user-range.js";
 
@@ -48,6 +49,8 @@ export async function probeHost(
     else if (isOlder(version))
       return described([{ what: `bubblewrap ${version} is too old`, ...outdated }], version);
   }
+  const missing = facts.isRoot ? missingForSandboxes() : [];
+  if (missing.length > 0) return described([lacksCapabilities(missing)], version);
   const users = facts.isRoot ? findUserRange(options.uidRange) : undefined;
   if (facts.isRoot && users === undefined) return described([whyNoUsers(readHostSigns())], version);
   const trial = await tryStart({
@@ -59,14 +62,27 @@ export async function probeHost(
     timeoutMs: answerMs,
   });
   if (trial?.problem !== undefined) return described([trial.problem], version);
-  if (trial?.hasOwnInodes === false) weak.push(SHARED_INODES);
+  if (trial?.hasOwnInodes === false) weak.push(sharedInodes(facts));
   return described([], version);
 }
 
-const SHARED_INODES: Problem = {
-  what: "sandboxes share the inodes of /usr: one can watch which programs the host and others start, and signal with locks",
-  remedy: "Use a kernel that mounts overlays for this user (5.11 or newer for ordinary users).",
-};
+function lacksCapabilities(missing: readonly string[]): Problem {
+  const names = missing.join(", ");
+  return {
+    what: `root may not make or end sandboxes of other users here: it has no ${names}`,
+    remedy: `Start Skerry, or its container, with ${names}, or run it as an ordinary user.`,
+  };
+}
+
+function sharedInodes({ isRoot }: HostFacts): Problem {
+  return {
+    what: "sandboxes share the inodes of /usr: one can watch which programs the host and others start, and signal with locks",
+    remedy:
+      isRoot && !hasCapability("SYS_ADMIN")
+        ? "Run Skerry as an ordinary user, or start its container with CAP_SYS_ADMIN."
+        : "Use a kernel that mounts overlays for this user (5.11 or newer for ordinary users).",
+  };
+}
 
 function weaknesses(capabilities: Capabilities, facts: HostFacts): Problem[] {
   const found: Problem[] = [];

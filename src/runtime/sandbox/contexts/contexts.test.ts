@@ -536,6 +536,20 @@ describe("code of Node.js that has let go of its thread", () => {
       expect((await context.run(code)).error).toBeUndefined();
     expect(shown(await context.run("export default function named() { return 5 }\nnamed()"))).toEqual(["5"]);
   });
+
+  it("takes the exports of a namespace as TypeScript has them", async () => {
+    const context = await sandbox.createContext({ language: "typescript" });
+    const values: unknown[] = [];
+    for (const code of [
+      "namespace A { export const x = 1; export function f() { return x + 1 } }\nA.f()",
+      "export namespace B.C { export enum E { F = 3 } }\nB.C.E.F",
+      "class D {}\nnamespace D { export let y = 4 }\nD.y",
+      "import y = D.y\ny + 1",
+      "import path = require('node:path')\npath.basename('a/b')",
+    ])
+      values.push(...shown(await context.run(code)));
+    expect(values).toEqual(["2", "3", "4", "5", "'b'"]);
+  });
 });
 
 describe("code that misbehaves", () => {

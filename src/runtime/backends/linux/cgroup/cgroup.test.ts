@@ -262,6 +262,33 @@ describe("SandboxCgroup", () => {
     expect(await group.usage()).toBeUndefined();
   });
 
+  counting.it("shares a processor out equally, whatever the number of processes", async () => {
+    const spin = (count: number) =>
+      [
+        "import os, signal",
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})",
+        `for _ in range(${count}):`,
+        "    if os.fork() == 0:",
+        "        while True: pass",
+        'print("spinning", flush=True)',
+        "signal.pause()",
+      ].join("\n");
+    const groups = ["many", "few"].map((id) => SandboxCgroup.create(real!, id, {}));
+    const usages = () => Promise.all(groups.map(async (group) => (await group.usage())?.cpuTimeMs ?? 0));
+    try {
+      await startIn(groups[1]!, spin(1));
+      await startIn(groups[0]!, spin(30));
+      const before = await usages();
+      const used = async () => (await usages()).map((now, index) => now - before[index]!);
+      await waitUntil(async () => Math.max(...(await used())) > 1000, 60_000);
+      const [many, few] = await used();
+      // Without a share of its own the one process gets a thirtieth.
+      expect(few! / many!).toBeGreaterThan(0.4);
+    } finally {
+      await Promise.all(groups.map((group) => group.remove()));
+    }
+  });
+
   counting.it("does not take a big file that was read for used memory", async () => {
     // Files in /tmp may be memory themselves.
     const disk = mkdtempSync("/var/tmp/skerry-cgroup-");

@@ -50,11 +50,14 @@ function editsOf(root: Node, code: string): Edit[] {
 
 function editOf(node: Node, code: string): Edit | undefined {
   const { startIndex: start, endIndex: end } = node;
+  // A namespace has exports of its own, which are TypeScript's.
+  const isOfModule = node.parent?.type === "program";
   switch (node.type) {
     case "import_statement":
+      if (!isOfModule) return undefined;
       return { start, end, text: withLines(declarationOf(node), code.slice(start, end)) };
     case "export_statement":
-      return exportEdit(node);
+      return isOfModule ? exportEdit(node) : undefined;
     case "import":
       // As the function of a call; a statement's own word was dealt with.
       return node.parent?.type === "call_expression" ? { start, end, text: IMPORT } : undefined;
@@ -81,7 +84,12 @@ function declarationOf(statement: Node): string {
   const clause = statement.namedChildren.find((child) => child?.type === "import_clause");
   // Types are gone when it runs.
   if (statement.children.some((child) => child?.type === "type")) return "";
-  if (source === null || source === undefined) return statement.text;
+  const required = statement.namedChildren.find((child) => child?.type === "import_require_clause");
+  if (required !== undefined && required !== null) {
+    const [name, path] = required.namedChildren;
+    return `const ${name?.text} = require(${path?.text});`;
+  }
+  if (source === null) return statement.text;
   const module = `await ${IMPORT}(${source.text})`;
   if (clause === undefined || clause === null) return `${module};`;
   const names: string[] = [];

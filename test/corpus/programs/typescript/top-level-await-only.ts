@@ -1,0 +1,4 @@
+await (async () => {
+  const said: string = "awaited";
+  console.log(said);
+})();
