@@ -1,3 +1,3 @@
 import threading
-threading.Timer(0.05, lambda: print("timer fired")).start()
 print("waiting")
+threading.Timer(0.05, lambda: print("timer fired")).start()
