@@ -43,8 +43,7 @@ export class ExecutionQueue<
   /** SIGINT to the command's process group. False: it does not run yet, or is over. */
   interrupt(): boolean {
     if (this.#controls === undefined || this.#ended) return false;
-    this.#controls.signal(constants.signals.SIGINT);
-    return true;
+    return this.#controls.signal(constants.signals.SIGINT);
   }
 
   /** Nothing comes any more. */

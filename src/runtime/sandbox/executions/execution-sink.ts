@@ -21,8 +21,8 @@ export interface OutputSink {
 export interface CommandControls {
   /** Of what runs on a terminal. */
   resize(rows: number, columns: number): void;
-  /** A signal by its number, to the whole process group. */
-  signal(number: number): void;
+  /** A signal by its number, to the whole process group. False: the command is over. */
+  signal(number: number): boolean;
 }
 
 /** An execution as its runner sees it. */

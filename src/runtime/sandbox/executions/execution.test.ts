@@ -15,6 +15,7 @@ it("shows a caller what reads its output, and nothing that writes it", async () 
     "catch",
     "finally",
     "bytes",
+    "interrupt",
     Symbol.toStringTag,
     Symbol.asyncIterator,
   ]);

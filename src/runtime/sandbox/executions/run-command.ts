@@ -61,6 +61,7 @@ export async function runCommand(
     truncated: limited.isOver,
   });
   let inputFailure: unknown;
+  let isOver = false;
   try {
     feed(handle, options.stdin, (error) => {
       inputFailure = error;
@@ -71,7 +72,10 @@ export async function runCommand(
     if ("clean" in start) return finish(start, false);
     execution.started(start.pid, {
       resize: (rows, columns) => handle.resize(rows, columns),
-      signal: (number) => handle.signal(number),
+      signal: (number) => {
+        if (!isOver) handle.signal(number);
+        return !isOver;
+      },
     });
     if (handle.control !== undefined) options.control?.(handle.control);
     // Only now, so that output is never reported before the start.
@@ -85,6 +89,7 @@ export async function runCommand(
       if (ending.reason === undefined && !((kills ?? 0) > (killsBefore ?? 0))) throw error;
       return KILLED;
     });
+    isOver = true;
     options.ended();
     await Promise.race([finished, ending.overdue]);
     if (handle.control !== undefined) await heardOut(handle.control);
