@@ -188,7 +188,16 @@ async function checkRecords(audit: string): Promise<void> {
 /** Nothing is left but the sessions and what they share. */
 function checkLitter(state: string): void {
   const names = (...path: string[]) => readdirSync(join(state, ...path)).sort();
-  const shared = ["audit", "ephemeral", "owners", "runtime", "server", "sessions", "templates"];
+  const shared = [
+    "audit",
+    "ephemeral",
+    "owners",
+    "runtime",
+    "server",
+    "sessions",
+    "start-trial",
+    "templates",
+  ];
   expect(names().filter((name) => !shared.includes(name))).toEqual([]);
   expect([names("ephemeral"), names("audit", "pending")]).toEqual([[], []]);
   const kept = ["id", "store.db", "store.db-shm", "store.db-wal", "writer"];
