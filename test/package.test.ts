@@ -34,7 +34,16 @@ const SOURCES = [
   "examples",
   "deploy",
 ];
-const DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "THREAT_MODEL.md", "LICENSE", "docs"];
+const DOCUMENTS = [
+  "README.md",
+  "ARCHITECTURE.md",
+  "CHANGELOG.md",
+  "THREAT_MODEL.md",
+  "SECURITY.md",
+  "llms.txt",
+  "LICENSE",
+  "docs",
+];
 /** Programs that a machine without a compiler has. bubblewrap and the interpreters are found by their own paths. */
 const PLAIN_PROGRAMS =
   "node npm npx sh bash env cat cp dirname basename ls mkdir mv readlink rm sed tar gzip uname".split(" ");

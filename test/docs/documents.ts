@@ -23,6 +23,8 @@ export const below = (folder: string, path: RegExp) =>
 export const GUIDES = [
   "ARCHITECTURE.md",
   "CONTRIBUTING.md",
+  "SECURITY.md",
+  "llms.txt",
   ...["bench", "docs/contribute", "docs/operate", "guest", "src"].flatMap((folder) => below(folder, /\.md$/)),
 ];
 export const read = (document: string) => readFileSync(join(ROOT, document), "utf8");

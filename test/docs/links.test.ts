@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { DOCUMENTS, GUIDES, ROOT, read } from "./documents.js";
+import { below, DOCUMENTS, GUIDES, ROOT, read } from "./documents.js";
 
 describe("links", () => {
   const links = [...new Set([...DOCUMENTS, ...GUIDES])].flatMap((document) =>
@@ -22,6 +22,12 @@ describe("links", () => {
   it("lead from the README to the threat model", () => {
     expect(links).toContainEqual({ document: "README.md", target: "THREAT_MODEL.md" });
   });
+
+  it("lead from llms.txt to every page for users", () => {
+    const named = links.filter(({ document }) => document === "llms.txt").map(({ target }) => target);
+    const pages = below("docs", /\.md$/).filter((page) => !page.startsWith("docs/contribute/"));
+    expect(pages.filter((page) => !named.includes(page))).toEqual([]);
+  });
 });
 
 function anchorsOf(document: string): string[] {
@@ -32,3 +38,7 @@ function anchorsOf(document: string): string[] {
       .replaceAll(" ", "-"),
   );
 }
+
+it("the README can be read at one go", () => {
+  expect(read("README.md").trimEnd().split("\n").length).toBeLessThanOrEqual(250);
+});
