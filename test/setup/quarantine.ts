@@ -10,15 +10,8 @@ interface Quarantined {
   readonly since: string;
 }
 
-/** No other test has a second try: a failure that shows once is a failure. */
-export const QUARANTINE: readonly Quarantined[] = [
-  {
-    file: "src/runtime/workspace/remove-tree.test.ts",
-    test: "removeTree > removes long names nested past PATH_MAX, and a directory with 5,000 full directories",
-    reason: "removing a tree has 30 seconds, which is too short on a busy machine",
-    since: "2026-11-18",
-  },
-];
+/** None. No other test has a second try: a failure that shows once is a failure. */
+export const QUARANTINE: readonly Quarantined[] = [];
 
 /** Gives the tests in quarantine a second try. The run ends with a list of those that needed it. */
 export default class QuarantineRunner extends TestRunner {
