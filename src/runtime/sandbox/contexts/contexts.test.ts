@@ -523,7 +523,7 @@ plt.show()`;
     expect(result).toMatchObject({ success: true, resultsTruncated: true });
     expect(shown(result)[0]).toMatch(/left out, too large: image\/png of \d{8,9} bytes/);
     expect(shown(await context.run("1"))).toEqual(["1"]);
-  }, 180_000);
+  });
 });
 
 describe("code of Node.js that has let go of its thread", () => {
@@ -734,7 +734,7 @@ control.detach()`);
     expect(context.ending).toContain("did not end in time");
     await context.restart();
     expect(shown(await context.run("1"))).toEqual(["1"]);
-  }, 180_000);
+  });
 
   it("never loses an interrupt's context, whenever it comes", async () => {
     await create();
@@ -781,4 +781,4 @@ it("hold a program back whose output is not read, instead of filling memory", as
     if (bytes > 0 && bytes < 3_000_000) await new Promise((resolve) => setTimeout(resolve, 5));
   }
   expect(bytes).toBe(200_000_000);
-}, 180_000);
+});
