@@ -5,7 +5,7 @@ import { dirname, join, normalize } from "node:path";
  * What a run of Vitest takes. `test` is what every change has to pass; `soak` is what takes long: kills, load, fuzzing,
  * attacks in containers; `unit` needs neither root nor sandboxes; `explore` draws at random or races.
  */
-export const SUITES = ["all", "test", "unit", "soak", "explore"] as const;
+const SUITES = ["all", "test", "unit", "soak", "explore"] as const;
 export type Suite = (typeof SUITES)[number];
 
 /** The suite that SKERRY_TEST_SUITE names. A run without it takes every test. */
