@@ -21,14 +21,15 @@ check() {
 
 # Compiles nothing: the analyzer of GCC follows each function's paths.
 analyze_c() {
-  for file in guest/src/*.c; do
+  for file in $(git ls-files '*.c'); do
     gcc -std=gnu11 -O1 -Wall -Wextra -Werror -fanalyzer -c -o /dev/null "$file" || return
   done
 }
 
 check "TypeScript and JavaScript (biome)" node_modules/.bin/biome node_modules/.bin/biome check --error-on-warnings
+check "dead exports, files and dependencies (knip)" node_modules/.bin/knip node_modules/.bin/knip --no-progress --treat-config-hints-as-errors
 check "Python (ruff)" build/python-tools/bin/ruff build/python-tools/bin/ruff check --quiet
 # shellcheck disable=SC2046
-check "shell (shellcheck)" shellcheck shellcheck --severity=warning $(git ls-files '*.sh' skerry .ci/run)
+check "shell (shellcheck)" shellcheck shellcheck --severity=warning $(git ls-files '*.sh' '*.rc' skerry .ci/run)
 check "C (gcc -fanalyzer)" gcc analyze_c
 exit "$failed"

@@ -91,7 +91,7 @@ beforeAll(() => {
   environment = { PATH: programs, HOME: directory, SKERRY_STATE_DIR: join(directory, "state") };
   project = install("project", ...tarballs);
   clientProject = install("client-project", tarballs[1]);
-}, 600_000);
+});
 
 /** Packs both packages of a copy: the clone itself may be in use. Resolves to the product and the client. */
 function pack(): [product: string, client: string] {
@@ -369,7 +369,7 @@ function programHeaderTypes(elf: Buffer): number[] {
   return Array.from({ length: count }, (_, index) => elf.readUInt32LE(start + index * size));
 }
 
-describe("the package, installed where there is no compiler", { timeout: 180_000 }, () => {
+describe("the package, installed where there is no compiler", () => {
   it("finds no compiler", () => {
     const script =
       "for each in cc gcc clang tcc make python3 bwrap; do command -v $each && echo found; done; true";

@@ -1,7 +1,7 @@
 import { escapeUnsafe } from "./escape-unsafe.js";
 
 /** What a person is told of one call. */
-export const MAX_SUMMARY_CHARACTERS = 300;
+const MAX_SUMMARY_CHARACTERS = 300;
 
 /** A text from anywhere as one line of so many characters at most, in which nothing acts or hides. */
 export function oneLine(text: string, most = MAX_SUMMARY_CHARACTERS): string {

@@ -7,7 +7,7 @@ import { expandHome } from "./expand-home.js";
  * Where sandboxes' files are kept when nothing else is said. Programs inside can read the path from their mount
  * table, so it names no person: not the home directory.
  */
-export function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): string {
+function defaultStateDirectory(env: NodeJS.ProcessEnv = process.env): string {
   if (env["SKERRY_STATE_DIR"]) return env["SKERRY_STATE_DIR"];
   const uid = process.getuid?.() ?? 0;
   return uid === 0 ? "/var/lib/skerry" : `/var/tmp/skerry-${uid}`;

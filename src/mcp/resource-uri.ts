@@ -2,7 +2,7 @@ import { SandboxError } from "../kit/errors.js";
 import { parseInnerPath } from "../runtime/workspace/index.js";
 
 /** What the address of every file of a workspace begins with. */
-export const WORKSPACE_URI = "workspace:///";
+const WORKSPACE_URI = "workspace:///";
 /** For clients that make addresses themselves. */
 export const WORKSPACE_TEMPLATE = `${WORKSPACE_URI}{+path}`;
 

@@ -161,7 +161,7 @@ it("gives runs hash seeds and random numbers of their own", async () => {
   for (let round = 0; round < 10; round++) burst.push(await run(0));
   expect(burst.every(([hash], index) => hash !== burst[index + 1]?.[0])).toBe(true);
   for (const column of [1, 2]) expect(new Set(burst.map((words) => words[column])).size).toBe(10);
-}, 180_000);
+});
 
 it("never lets two programs share a hash seed where the configuration asks for that", async () => {
   const config = await parseConfig({ sandbox: { languages: { python: { freshHashSeed: true } } } });

@@ -33,7 +33,7 @@ beforeEach(() => {
   place = temporaryDirectory();
 });
 
-it("doctor --fix has the system's daemon know gVisor, without a restart", { timeout: 180_000 }, () => {
+it("doctor --fix has the system's daemon know gVisor, without a restart", () => {
   const script = join(place, "script");
   writeFileSync(script, SCRIPT);
   const { PATH } = process.env;

@@ -22,7 +22,7 @@ describe("what can go wrong with Docker", () => {
     daemon = new OwnDaemon();
     await daemon.start();
     daemon.importImage();
-  }, 180_000);
+  });
   afterAll(() => daemon.remove(), 60_000);
 
   beforeEach(() => {
@@ -61,7 +61,7 @@ describe("what can go wrong with Docker", () => {
     const made = readFileSync(join(daemon.directory, "broken-groups"), "utf8").trim().split("\n");
     expect(made.filter((path) => existsSync(path))).toEqual([]);
     expect(daemon.docker("ps", "-aq")).toBe("");
-  }, 180_000);
+  });
 
   it("says that there is no daemon, and what to do", async () => {
     const manager = await open({ host: `unix://${stateDir}/none.sock` });
@@ -151,7 +151,7 @@ describe("what can go wrong with Docker", () => {
       await manager.reap();
       return containers().length === 0 && mounts().length === 0;
     });
-  }, 180_000);
+  });
 
   it("says that the state directory's disk is full", async () => {
     const small = join(stateDir, "small");
@@ -189,7 +189,7 @@ describe("what can go wrong with Docker", () => {
     } finally {
       await small.remove();
     }
-  }, 180_000);
+  });
 
   it("leaves nothing of a process that was killed", async () => {
     const docker = { host: daemon.host, image: daemon.image };

@@ -36,7 +36,7 @@ function capabilitiesOf(text: string): string[] {
 
 const { describe, it } = requires("linux", "root", "docker", "bubblewrap");
 
-describe("Skerry in a Docker container", { timeout: 180_000 }, () => {
+describe("Skerry in a Docker container", () => {
   let host: string;
   let copy: string;
 

@@ -9,7 +9,7 @@ import { requires } from "../setup/requires.js";
 
 const { describe, it } = requires("docker", "linux");
 
-describe("pulling the base image", { timeout: 180_000 }, () => {
+describe("pulling the base image", () => {
   let docker: Docker;
   let registry: ImageRegistry;
   let steps: string[];

@@ -41,7 +41,7 @@ describe("deploy/images/sandbox/seccomp.json", () => {
 const containers = requires("linux", "root", "docker", "debootstrap", "gcc");
 const RUNTIMES = requires("gvisor").missing.length === 0 ? ["runc", "runsc"] : ["runc"];
 
-containers.describe("the profile in a container", { timeout: 180_000 }, () => {
+containers.describe("the profile in a container", () => {
   let docker: Docker;
   let image: string;
   let directory: string;

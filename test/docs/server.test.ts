@@ -8,81 +8,75 @@ import { FOR_A_SERVER, runSnippet } from "./run-snippet.js";
 
 useReader();
 
-requires(...HOST, "curl").describe(
-  "the requests of the documents do what they say",
-  { timeout: 180_000 },
-  () => {
-    let stop: () => Promise<void>;
+requires(...HOST, "curl").describe("the requests of the documents do what they say", () => {
+  let stop: () => Promise<void>;
 
-    beforeAll(async () => {
-      const child = spawn("./skerry", ["serve", "--port", "0", "--json"], {
+  beforeAll(async () => {
+    const child = spawn("./skerry", ["serve", "--port", "0", "--json"], {
+      cwd: directory,
+      // For the examples of ports.
+      env: { ...environment, SKERRY_SANDBOX__NETWORK__ALLOW_LOCAL_BINDING: "true" },
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    const line = await new Promise<string>((resolve) => createInterface(child.stdout).once("line", resolve));
+    const { url, key } = JSON.parse(line) as { url: string; key: string };
+    Object.assign(environment, { SKERRY_URL: url, SKERRY_API_KEY: key });
+    stop = async () => {
+      child.kill("SIGTERM");
+      await ended;
+    };
+  });
+  afterAll(() => stop());
+
+  it.each(commandLines.filter(({ line }) => line.includes("$SKERRY_URL")))(
+    "$where $line",
+    ({ line, output }) => {
+      const { status, stdout } = spawnSync("bash", ["-c", `set -o pipefail; exec 2>&1\n${line}`], {
         cwd: directory,
-        // For the examples of ports.
-        env: { ...environment, SKERRY_SANDBOX__NETWORK__ALLOW_LOCAL_BINDING: "true" },
-        stdio: ["ignore", "pipe", "ignore"],
+        env: environment,
+        encoding: "utf8",
       });
-      const ended = new Promise((resolve) => child.once("exit", resolve));
-      const line = await new Promise<string>((resolve) =>
-        createInterface(child.stdout).once("line", resolve),
-      );
-      const { url, key } = JSON.parse(line) as { url: string; key: string };
-      Object.assign(environment, { SKERRY_URL: url, SKERRY_API_KEY: key });
-      stop = async () => {
-        child.kill("SIGTERM");
-        await ended;
-      };
-    });
-    afterAll(() => stop());
+      expect(status).toBe(0);
+      if (output !== undefined) expect(stdout).toBe(output);
+    },
+  );
 
-    it.each(commandLines.filter(({ line }) => line.includes("$SKERRY_URL")))(
-      "$where $line",
-      ({ line, output }) => {
-        const { status, stdout } = spawnSync("bash", ["-c", `set -o pipefail; exec 2>&1\n${line}`], {
-          cwd: directory,
-          env: environment,
-          encoding: "utf8",
-        });
-        expect(status).toBe(0);
-        if (output !== undefined) expect(stdout).toBe(output);
+  const programs = DOCUMENTS.flatMap((document) => blocksOf(document, "ts")).filter(({ text }) =>
+    FOR_A_SERVER.test(text),
+  );
+  it.each(programs)("$where prints what it says", runSnippet);
+
+  const connections = blocksOf("docs/mcp.md", "json").filter(({ text }) => text.includes("/mcp"));
+  it.each(connections)("$where is a connection that the server takes", async ({ text }) => {
+    const { url, headers } = connectionOf(JSON.parse(text));
+    const address = new URL(url);
+    const at = new URL(address.pathname + address.search, environment["SKERRY_URL"]);
+    const response = await fetch(at, {
+      method: "POST",
+      headers: {
+        ...headers,
+        Authorization: String(headers["Authorization"]).replace(
+          /\$\{.*\}|sk_your_key/,
+          environment["SKERRY_API_KEY"]!,
+        ),
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
       },
-    );
-
-    const programs = DOCUMENTS.flatMap((document) => blocksOf(document, "ts")).filter(({ text }) =>
-      FOR_A_SERVER.test(text),
-    );
-    it.each(programs)("$where prints what it says", runSnippet);
-
-    const connections = blocksOf("docs/mcp.md", "json").filter(({ text }) => text.includes("/mcp"));
-    it.each(connections)("$where is a connection that the server takes", async ({ text }) => {
-      const { url, headers } = connectionOf(JSON.parse(text));
-      const address = new URL(url);
-      const at = new URL(address.pathname + address.search, environment["SKERRY_URL"]);
-      const response = await fetch(at, {
-        method: "POST",
-        headers: {
-          ...headers,
-          Authorization: String(headers["Authorization"]).replace(
-            /\$\{.*\}|sk_your_key/,
-            environment["SKERRY_API_KEY"]!,
-          ),
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params: {
+          protocolVersion: "2025-11-25",
+          capabilities: {},
+          clientInfo: { name: "reader", version: "1" },
         },
-        body: JSON.stringify({
-          jsonrpc: "2.0",
-          id: 1,
-          method: "initialize",
-          params: {
-            protocolVersion: "2025-11-25",
-            capabilities: {},
-            clientInfo: { name: "reader", version: "1" },
-          },
-        }),
-      });
-      expect([response.status, response.headers.get("mcp-session-id")]).toEqual([200, expect.any(String)]);
+      }),
     });
-  },
-);
+    expect([response.status, response.headers.get("mcp-session-id")]).toEqual([200, expect.any(String)]);
+  });
+});
 
 interface Connection {
   readonly url: string;

@@ -49,7 +49,7 @@ function check({ line, output }: CommandLine): void {
   else expect(stdout).toBe(output);
 }
 
-sandboxed.describe("the commands of the documents do what they say", { timeout: 180_000 }, () => {
+sandboxed.describe("the commands of the documents do what they say", () => {
   const tried = commandLines.filter(({ line }) => !NOT_RUN.some(([pattern]) => pattern.test(line)));
   const runnable = tried.filter(({ line }) => !IN_CONTAINERS.test(line));
 

@@ -12,7 +12,7 @@ const containers = requires(...CONTAINER_HOST);
 
 useReader();
 
-describe("the TypeScript of the documents", { timeout: 180_000 }, () => {
+describe("the TypeScript of the documents", () => {
   const snippets = DOCUMENTS.flatMap((document) => blocksOf(document, "ts"));
 
   it("has the types of the package", () => {

@@ -39,10 +39,10 @@ requires("bubblewrap", "postgresql").describe("three servers on one PostgreSQL",
     await a.start({ ...options(), lease: "10m" });
     key = a.served.key!;
     await Promise.all([b.start(options()), c.start(options())]);
-  }, 240_000);
+  });
   afterAll(async () => {
     await Promise.all(servers.map((server) => server.remove()));
-  }, 60_000);
+  });
 
   const options = () => ({ store: database.url, lease: LEASE, policy: POLICY });
   const isLost = {

@@ -114,7 +114,7 @@ describe("skerry eval", () => {
     const args = ["eval", "problems.jsonl", "--samples", "killed.jsonl", "--workers", "1"];
     const file = "killed.jsonl_results.jsonl";
     const child = spawn(LAUNCHER, args, { cwd: user.home, env: user.environment, stdio: "ignore" });
-    await waitUntil(() => existsSync(join(user.home, file)) && resultsOf(file).length === 4, 20_000);
+    await waitUntil(() => existsSync(join(user.home, file)) && resultsOf(file).length === 4);
     child.kill("SIGKILL");
     await once(child, "exit");
     const { status, stdout, stderr } = user.skerry(args);

@@ -27,7 +27,7 @@ function personWho(answer: Person): { readonly person: Person; readonly asked: s
   };
 }
 
-real.describe("skerry mcp with a policy", { timeout: 180_000 }, () => {
+real.describe("skerry mcp with a policy", () => {
   it("denies what the policy denies, without asking", async () => {
     const { person, asked } = personWho(() => choose("approve once"));
     const { call } = await startMcp(user, POLICY, person);

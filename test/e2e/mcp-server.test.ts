@@ -26,7 +26,7 @@ afterEach(async () => {
   user.skerry(["exec", "--", "true"]);
 });
 
-requires("bubblewrap").describe("a server that is killed", { timeout: 180_000 }, () => {
+requires("bubblewrap").describe("a server that is killed", () => {
   it("leaves nothing of its MCP clients running, and the next one removes their own sessions", async () => {
     const key = server.key!;
     const { call, transport } = await connectMcp(server.url, key);
@@ -63,47 +63,41 @@ requires("bubblewrap").describe("a server that is killed", { timeout: 180_000 },
   });
 });
 
-requires("bubblewrap", "python3", "mcp-inspector").describe(
-  "the command line of the MCP inspector",
-  { timeout: 180_000 },
-  () => {
-    const run = promisify(execFile);
-    // It looks for its own package.json from where it is run.
-    const cwd = join(ROOT, "node_modules/@modelcontextprotocol/inspector-cli/build");
+requires("bubblewrap", "python3", "mcp-inspector").describe("the command line of the MCP inspector", () => {
+  const run = promisify(execFile);
+  // It looks for its own package.json from where it is run.
+  const cwd = join(ROOT, "node_modules/@modelcontextprotocol/inspector-cli/build");
 
-    /** Calls one method, as a person would. */
-    async function inspect(target: readonly string[], ...args: string[]) {
-      const { stdout } = await run(process.execPath, ["cli.js", "--cli", ...target, ...args], {
-        cwd,
-        env: { ...user.environment },
-      });
-      return JSON.parse(stdout);
-    }
-
-    it("lists and calls the tools, and reads a file, over standard input and over HTTP", async () => {
-      const header = ["--header", `Authorization: Bearer ${server.key}`];
-      const targets = [
-        [LAUNCHER, "mcp", "--session", "inspected"],
-        [`${server.url}/mcp?session=inspected`, "--transport", "http", ...header],
-      ];
-      for (const target of targets) {
-        const { tools } = await inspect(target, "--method", "tools/list");
-        expect(tools.map(({ name }: { name: string }) => name)).toContain("run_code");
-        const code = "code=open('made.txt', 'w').write('yes'); print(6 * 7)";
-        const called = await inspect(
-          target,
-          ...["--method", "tools/call", "--tool-name", "run_code"],
-          ...["--tool-arg", "language=python", "--tool-arg", code],
-        );
-        expect(called).toMatchObject({
-          isError: false,
-          content: [{ type: "text", text: expect.stringContaining("\n42\n") }],
-        });
-        const read = await inspect(target, "--method", "resources/read", "--uri", "workspace:///made.txt");
-        expect(read.contents).toEqual([
-          { uri: "workspace:///made.txt", mimeType: "text/plain", text: "yes" },
-        ]);
-      }
+  /** Calls one method, as a person would. */
+  async function inspect(target: readonly string[], ...args: string[]) {
+    const { stdout } = await run(process.execPath, ["cli.js", "--cli", ...target, ...args], {
+      cwd,
+      env: { ...user.environment },
     });
-  },
-);
+    return JSON.parse(stdout);
+  }
+
+  it("lists and calls the tools, and reads a file, over standard input and over HTTP", async () => {
+    const header = ["--header", `Authorization: Bearer ${server.key}`];
+    const targets = [
+      [LAUNCHER, "mcp", "--session", "inspected"],
+      [`${server.url}/mcp?session=inspected`, "--transport", "http", ...header],
+    ];
+    for (const target of targets) {
+      const { tools } = await inspect(target, "--method", "tools/list");
+      expect(tools.map(({ name }: { name: string }) => name)).toContain("run_code");
+      const code = "code=open('made.txt', 'w').write('yes'); print(6 * 7)";
+      const called = await inspect(
+        target,
+        ...["--method", "tools/call", "--tool-name", "run_code"],
+        ...["--tool-arg", "language=python", "--tool-arg", code],
+      );
+      expect(called).toMatchObject({
+        isError: false,
+        content: [{ type: "text", text: expect.stringContaining("\n42\n") }],
+      });
+      const read = await inspect(target, "--method", "resources/read", "--uri", "workspace:///made.txt");
+      expect(read.contents).toEqual([{ uri: "workspace:///made.txt", mimeType: "text/plain", text: "yes" }]);
+    }
+  });
+});

@@ -19,7 +19,7 @@ beforeAll(() => {
   user = createUser();
 });
 
-real.describe("skerry mcp", { timeout: 180_000 }, () => {
+real.describe("skerry mcp", () => {
   it("offers every tool with a title, a description, a schema and annotations that are true", async () => {
     const { client } = await startMcp(user);
     const { tools } = await client.listTools();
@@ -195,7 +195,7 @@ real.describe("skerry mcp", { timeout: 180_000 }, () => {
   });
 });
 
-real.describe("the files of skerry mcp", { timeout: 180_000 }, () => {
+real.describe("the files of skerry mcp", () => {
   it("are resources that a client lists and reads, whatever their names are", async () => {
     const { client, call } = await startMcp(user);
     await call("run_code", {
@@ -279,7 +279,7 @@ real.describe("the files of skerry mcp", { timeout: 180_000 }, () => {
   });
 });
 
-figures.describe("figures of skerry mcp", { timeout: 180_000 }, () => {
+figures.describe("figures of skerry mcp", () => {
   it("are images, and other values are text", async () => {
     const { call } = await startMcp(user);
     const code = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 4])\nplt.show()\n{'rows': 3}";

@@ -60,7 +60,7 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
 }
 
 const skerry = (args: readonly string[], env?: Readonly<Record<string, string>>) => start(args, env).ended;
-requires("root", "bubblewrap").describe("skerry, with egress", { timeout: 180_000 }, () => {
+requires("root", "bubblewrap").describe("skerry, with egress", () => {
   it("reaches what --allow-domain names, and says in one line what it does not", async () => {
     const fetched = await skerry([
       ...["exec", "--allow-domain", HOST, "--session", "out", "--"],
@@ -143,7 +143,7 @@ requires("root", "bubblewrap").describe("skerry, with egress", { timeout: 180_00
   );
 });
 
-requires("bubblewrap", "python3").describe("skerry port", { timeout: 180_000 }, () => {
+requires("bubblewrap", "python3").describe("skerry port", () => {
   const ask = async (at: number) => {
     const socket = connect(at, "127.0.0.1");
     socket.write("GET / HTTP/1.0\r\n\r\n");
@@ -162,7 +162,7 @@ requires("bubblewrap", "python3").describe("skerry port", { timeout: 180_000 }, 
     child.stdout.on("data", (data: Buffer) => {
       said += data.toString();
     });
-    await waitUntil(() => said.includes("\n"), 30_000);
+    await waitUntil(() => said.includes("\n"));
     return { child, at: JSON.parse(said.split("\n")[0]!).hostPort as number };
   }
 
@@ -201,7 +201,7 @@ requires("bubblewrap", "python3").describe("skerry port", { timeout: 180_000 }, 
   });
 });
 
-requires("root", "bubblewrap").describe("skerry egress allow and deny", { timeout: 180_000 }, () => {
+requires("root", "bubblewrap").describe("skerry egress allow and deny", () => {
   it("change what a session of another process reaches", async () => {
     const url = `https://${HOST}:${port}/again`;
     const loop = `until curl -sS --insecure ${url} >/dev/null 2>&1; do sleep 0.1; done; echo reached\nwhile curl -sS --insecure ${url} >/dev/null 2>&1; do sleep 0.1; done; echo lost`;
@@ -218,9 +218,9 @@ requires("root", "bubblewrap").describe("skerry egress allow and deny", { timeou
       }, 180_000);
     };
     await change("allow");
-    await waitUntil(() => said.includes("reached"), 20_000);
+    await waitUntil(() => said.includes("reached"));
     await change("deny");
-    await waitUntil(() => said.includes("lost"), 20_000);
+    await waitUntil(() => said.includes("lost"));
     expect((await running.ended).status).toBe(0);
   });
 

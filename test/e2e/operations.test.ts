@@ -67,7 +67,7 @@ async function raw(bytes: string): Promise<string> {
   return text(socket);
 }
 
-requires("root", "bubblewrap", "cgroups").describe("a server that runs", { timeout: 120_000 }, () => {
+requires("root", "bubblewrap", "cgroups").describe("a server that runs", () => {
   it("has a status that is in order, for a person and for programs", async () => {
     expect((await run("work", "echo 1")).body).toMatchObject({ success: true });
     const shown = user.skerry(["status"], { env });
@@ -167,7 +167,7 @@ requires("root", "bubblewrap", "cgroups").describe("a server that runs", { timeo
   });
 });
 
-requires("root", "bubblewrap", "cgroups").describe("the log of a server", { timeout: 120_000 }, () => {
+requires("root", "bubblewrap", "cgroups").describe("the log of a server", () => {
   const hostile = encodeURIComponent(`${MARK}\u202e`);
   const attacks: Record<string, () => Promise<unknown>> = {
     "a name, a path and a query": async () => {
@@ -284,10 +284,10 @@ requires("root", "bubblewrap", "cgroups").describe("the log of a server", { time
 
   it("is lines of JSON, and has nothing of a caller's in it", async () => {
     // Until what was hung up on is over.
-    await waitUntil(async () => (await call("GET", "/v1/pool")).body.running === 0, 30_000);
+    await waitUntil(async () => (await call("GET", "/v1/pool")).body.running === 0);
     // It is written many lines at a time.
     await call("GET", "/healthz", undefined, { "x-request-id": "the-last-line" });
-    await waitUntil(() => server.log().includes('"requestId":"the-last-line"'), 30_000);
+    await waitUntil(() => server.log().includes('"requestId":"the-last-line"'));
     const lines = server.log().trimEnd().split("\n");
     expect(lines.filter((line) => !isJson(line))).toEqual([]);
     expect(lines.filter((line) => line.includes(MARK) || line.includes(key.slice(-20)))).toEqual([]);

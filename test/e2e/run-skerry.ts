@@ -6,7 +6,7 @@ import { temporaryDirectory } from "../setup/clean-up.js";
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const LAUNCHER = join(ROOT, "skerry");
 
-export interface RunOptions {
+interface RunOptions {
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;

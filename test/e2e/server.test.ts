@@ -62,7 +62,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
+requires("bubblewrap").describe("skerry serve", () => {
   it("shows its first key once, and keeps keys as hashes", async () => {
     await start();
     expect(key).toMatch(/^sk_[0-9a-f]{24}_[\w-]{43}$/);
@@ -261,7 +261,7 @@ requires("bubblewrap").describe("skerry serve", { timeout: 180_000 }, () => {
   });
 });
 
-describe("a server that is killed", { timeout: 180_000 }, () => {
+describe("a server that is killed", () => {
   requires("bubblewrap").it("comes back with its sessions, and tells what was broken off", async () => {
     writeFileSync(join(user.home, "policy.yaml"), `${POLICY}    file_read: { risk_level: low }\n`);
     await start("--policy", "policy.yaml");

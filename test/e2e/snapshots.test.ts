@@ -17,7 +17,7 @@ beforeAll(() => {
 const snapshots = (...args: string[]) => user.skerry(["snapshots", ...args]);
 const ID = /^snap-[0-9a-f]{16}\n$/;
 
-describe("skerry snapshots", { timeout: 180_000 }, () => {
+describe("skerry snapshots", () => {
   it("takes one, lists it, brings it back and deletes it", () => {
     user.skerry([
       "exec",

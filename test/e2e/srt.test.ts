@@ -11,7 +11,7 @@ beforeAll(() => {
   user = createUser();
 });
 
-describe("--backend srt", { timeout: 180_000 }, () => {
+describe("--backend srt", () => {
   it("runs a program, and leaves only what is kept for the next", () => {
     writeFileSync(
       join(user.home, "prog.py"),

@@ -86,7 +86,7 @@ real.describe("files of any size", () => {
       });
     }
     expect(partials()).toEqual([]);
-  }, 180_000);
+  });
 
   it("that do not fit into the workspace are an error, and nothing runs", () => {
     writeFileSync(join(here, "big"), "");

@@ -46,7 +46,7 @@ describe("the guest, built with sanitizers", () => {
         expect(results).toEqual(results.map((_, index) => [`in-${index}`, `${index}\n`, index]));
       }
     });
-  }, 180_000);
+  });
 
   it("does not take root's place for gVisor's where the kernel is another", () => {
     const filter = Buffer.from([8, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0xff, 0x7f]);
@@ -170,5 +170,5 @@ describe("the guest, built with sanitizers", () => {
       }),
       { numRuns: 120 },
     );
-  }, 180_000);
+  });
 });

@@ -53,7 +53,7 @@ const watchers: AccessWatcher[] = [];
 
 beforeAll(() => {
   execFileSync(join(ROOT, "guest/build.sh"), ["--sanitize"], { stdio: "inherit" });
-}, 180_000);
+});
 
 beforeEach(() => {
   base = temporaryDirectory();
@@ -148,7 +148,7 @@ requires("python3", "gcc").describe("the watcher, under a hostile tree", () => {
     await watch.close();
     await second.close();
     expect(complaints()).toBe("");
-  }, 180_000);
+  });
 
   it("does not grow with a million reads, and tells the files of all of them", async () => {
     for (let index = 0; index < 50; index++) writeFileSync(join(root, `file-${index}`), "content");
@@ -165,7 +165,7 @@ for i in range(1000000): os.pread(files[i % 50], 1, 0)`;
     await settle(watch);
     readFileSync(join(root, "file-7"));
     expect(await watch.take()).toEqual({ files: ["file-7"], truncated: false });
-  }, 180_000);
+  });
 
   it("does not grow with a tree beyond its limits, and serves its neighbours meanwhile", async () => {
     const [flooded, quiet] = [join(root, "flooded"), join(root, "quiet")];
@@ -186,7 +186,7 @@ for i in range(2000): open(f"{sys.argv[1]}/{i:0200}/{i:0200}", "w+").read()`;
     execFileSync("rm", ["-rf", flooded]);
     expect(await watch.take()).toBeDefined();
     await watch.close();
-  }, 180_000);
+  });
 });
 
 requires("gcc").describe("the watcher, against a broken host", () => {
@@ -268,5 +268,5 @@ requires("gcc").describe("the watcher, against a broken host", () => {
       }),
       { numRuns: 60 },
     );
-  }, 180_000);
+  });
 });

@@ -43,7 +43,7 @@ async function slowOf<T>(
   return slow;
 }
 
-describe("no family of hostile texts blocks others", { timeout: 180_000 }, () => {
+describe("no family of hostile texts blocks others", () => {
   it("of a shell", async () => {
     const runs: Run[] = [
       (text) => findCommands(text),
@@ -117,7 +117,6 @@ it.each([
 
 it.each(["python", "javascript"])(
   "texts inside of %s have one budget together, not one each",
-  { timeout: 180_000 },
   async (language) => {
     // Each takes about as much as one text may, in two hundred letters.
     const shell = (i: number) => `a='a;'\n${'a="$a$a"\n'.repeat(12)}sh -c "$a"\nsh -c "$a;$a"\n: ${i}`;
@@ -143,7 +142,7 @@ function ordinaryLines(count: number): string {
   return Array.from({ length: count / 4 }, (_, i) => four(i)).join("");
 }
 
-it("two thousand ordinary lines are read to their end", { timeout: 180_000 }, async () => {
+it("two thousand ordinary lines are read to their end", async () => {
   const text = `${ordinaryLines(2000)}import os\nos.system("rm -rf /")\n`;
   const risk = await assess(text, "python");
   expect(risk).toMatchObject({ level: "critical", parsed: true });

@@ -14,7 +14,7 @@ export const ADDRESSES = [PUBLIC, EVIL, METADATA, PRIVATE];
 export type Answers = readonly string[] | { readonly inTurn: readonly (readonly string[])[] };
 
 /** What names resolve to. Every other name below skerry.test is at PUBLIC, below evil.test at EVIL. */
-export const NAMES: Readonly<Record<string, Answers>> = {
+const NAMES: Readonly<Record<string, Answers>> = {
   "evil.skerry.test": [EVIL],
   "v6.dns.skerry.test": [PUBLIC_V6],
   "loopback.dns.skerry.test": ["127.0.0.1"],

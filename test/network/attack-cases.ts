@@ -170,7 +170,7 @@ export const RESOLUTION_ATTACKS: readonly Attack[] = [
 ];
 
 /** A TLS ClientHello, made by Python where it is sent. */
-export const CLIENT_HELLO = (name: string) => `{hello:${name}}`;
+const CLIENT_HELLO = (name: string) => `{hello:${name}}`;
 
 const api = "api.skerry.test";
 const apiTunnel = connectTo(`${api}:443`);

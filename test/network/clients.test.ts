@@ -83,7 +83,7 @@ describe.each(backends)("inside %s", (backend) => {
     const secrets = [{ name: "TOKEN", value: SECRET, hosts: ALLOWED }];
     await testNetwork.inside.open(secret, { backend, network, secrets });
     for (const name of [plain, secret]) for (const client of CLIENTS) await equip(name, session, client);
-  }, 180_000);
+  });
 
   for (const client of CLIENTS) {
     const { name, needs, optional, scheme = "https", at = "api.skerry.test", shows = false } = client;
@@ -174,7 +174,7 @@ describe.each(backends)("inside %s", (backend) => {
     });
     expect(grep).toMatchObject({ stdout: "", status: 1 });
     expect(testNetwork.complaints).toBe("");
-  }, 180_000);
+  });
 
   function shell(name: string, client: Client, script: string, env: Record<string, string> = {}) {
     return testNetwork.inside.exec(

@@ -45,7 +45,7 @@ const { describe, it, missing } = requires(
 
 beforeAll(async () => {
   if (missing.length === 0) await network.start();
-}, 120_000);
+});
 afterAll(() => network.end());
 
 describe.each(backends)("where nothing is allowed, inside %s", (backend) => {

@@ -32,7 +32,7 @@ export interface HostState {
   readonly sockets: ReadonlySet<string>;
 }
 
-export interface ProcessInfo {
+interface ProcessInfo {
   readonly pid: number;
   readonly parent: number;
   readonly commandLine: string;

@@ -10,27 +10,8 @@ interface Quarantined {
   readonly since: string;
 }
 
-/** No other test has a second try: a failure that shows once is a failure. */
-export const QUARANTINE: readonly Quarantined[] = [
-  {
-    file: "src/runtime/sandbox/contexts/contexts.test.ts",
-    test: "code of Node.js that has let go of its thread > and waits for a process is interrupted, and keeps its state",
-    reason: "an interrupt has a fixed time to be heard, which is too short on a busy machine",
-    since: "2026-11-18",
-  },
-  {
-    file: "src/runtime/sandbox/contexts/contexts.test.ts",
-    test: "a context of bash > is interrupted in while true; do sleep 0.01; done",
-    reason: "an interrupt has a fixed time to be heard, which is too short on a busy machine",
-    since: "2026-11-18",
-  },
-  {
-    file: "src/runtime/workspace/remove-tree.test.ts",
-    test: "removeTree > removes long names nested past PATH_MAX, and a directory with 5,000 full directories",
-    reason: "removing a tree has 30 seconds, which is too short on a busy machine",
-    since: "2026-11-18",
-  },
-];
+/** None. No other test has a second try: a failure that shows once is a failure. */
+export const QUARANTINE: readonly Quarantined[] = [];
 
 /** Gives the tests in quarantine a second try. The run ends with a list of those that needed it. */
 export default class QuarantineRunner extends TestRunner {

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync } from "node:fs";
 import { describe, it } from "vitest";
-import { readSuite } from "./suites.js";
+import { leavesContainersOut } from "./suites.js";
 
 /** What a test may need from the host, and how to see whether it is there. */
 const COMPONENTS = {
@@ -60,7 +60,7 @@ const known = new Map<Component, boolean>();
  * not. With CI=true something missing is a failure.
  */
 export function requires(...components: Component[]): { describe: Describe; it: Test; missing: Component[] } {
-  const containers = readSuite() === "test" ? components.filter((each) => CONTAINERS.has(each)) : [];
+  const containers = leavesContainersOut() ? components.filter((each) => CONTAINERS.has(each)) : [];
   // Their image alone takes minutes to make.
   if (containers.length > 0) return { describe: describe.skip, it: it.skip, missing: containers };
   const missing = components.filter((component) => !isPresent(component));

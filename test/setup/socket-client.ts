@@ -3,7 +3,7 @@ import { WebSocket } from "ws";
 import { waitUntil } from "../../src/kit/wait-until.js";
 
 /** What a refused upgrade was told. */
-export interface Refused {
+interface Refused {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: whatever the server says
   readonly body: any;

@@ -3,9 +3,10 @@ import { dirname, join, normalize } from "node:path";
 
 /**
  * What a run of Vitest takes. `test` is what every change has to pass; `soak` is what takes long: kills, load, fuzzing,
- * attacks in containers; `unit` needs neither root nor sandboxes; `explore` draws at random or races.
+ * attacks in containers; `unit` needs neither root nor sandboxes; `explore` is those of `test` that draw at random or race, and
+ * `explore-soak` is all that do.
  */
-export const SUITES = ["all", "test", "unit", "soak", "explore"] as const;
+const SUITES = ["all", "test", "unit", "soak", "explore", "explore-soak"] as const;
 export type Suite = (typeof SUITES)[number];
 
 /** The suite that SKERRY_TEST_SUITE names. A run without it takes every test. */
@@ -44,12 +45,16 @@ const BELONGS: Record<Suite, (path: string) => boolean> = {
   test: (path) => !isSoak(path) && (MIXED.has(path) || !needsContainers(path)),
   soak: (path) => isSoak(path) || needsContainers(path) || IS_LARGER_IN_SOAK.test(readFileSync(path, "utf8")),
   unit: (path) => !path.startsWith("test/") && !asksForHost(path),
-  explore: (path) => DRAWS_OR_RACES.test(readFileSync(path, "utf8")),
+  explore: (path) => BELONGS.test(path) && BELONGS["explore-soak"](path),
+  "explore-soak": (path) => DRAWS_OR_RACES.test(readFileSync(path, "utf8")),
 };
 
-/** A seed, a property, or a title that tells of a race. */
+/** A seed, a property, a swap, or a title that tells of a race or a kill. */
 const DRAWS_OR_RACES =
-  /\btestSeed\b|"fast-check"|\bit(?:\.each\(.*\))?\(\s*["`].*\b(?:races?|at once|at the same time|killed|several processes)\b/;
+  /\btestSeed\b|"fast-check"|\bstartRace\(|\b(?:it|describe)(?:\.each\(.*\))?\(\s*["`].*\b(?:races?|at once|at the same time|at any moment|whenever|killed|power|several processes)\b/;
+
+/** Of tests with and without containers, these take the latter. */
+export const leavesContainersOut = () => ["test", "explore"].includes(readSuite());
 
 /** Calls that change the whole process, and so would change what other test files in it see. */
 const CHANGES_PROCESS = /\bvi\.(?:mock|doMock|useFakeTimers)\(|\bregisterBackend\(|\bprocess\.chdir\(/;

@@ -155,9 +155,18 @@ function qemuCommand(options: MachineOptions, use: "orders" | "shell" = "orders"
 }
 
 /** A processor without virtualization may still show /dev/kvm, which then runs nothing that we need. */
-function acceleration(): string[] {
+function hasKvm(): boolean {
   const flags = /^flags\s*:(.*)$/m.exec(readFileSync("/proc/cpuinfo", "utf8"))?.[1] ?? "";
-  if (existsSync("/dev/kvm") && /\b(?:vmx|svm)\b/.test(flags)) return ["-accel", "kvm", "-cpu", "host"];
+  return existsSync("/dev/kvm") && /\b(?:vmx|svm)\b/.test(flags);
+}
+
+/** What runs the machines here, in words. */
+export function acceleratorName(): string {
+  return hasKvm() ? "KVM" : "an emulated processor";
+}
+
+function acceleration(): string[] {
+  if (hasKvm()) return ["-accel", "kvm", "-cpu", "host"];
   // Debian 12's QEMU emulates cmpxchg16b in a way that kernels from 6.8 on do not survive.
   return ["-accel", "tcg,thread=multi", "-cpu", "Nehalem,-cx16"];
 }

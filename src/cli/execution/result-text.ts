@@ -14,7 +14,7 @@ export function closingLines(result: ToolResult): string[] {
 }
 
 /** Which default limits do not hold: `memory, cpu and workspace`. */
-export function unenforcedLine(missing: readonly string[]): string {
+function unenforcedLine(missing: readonly string[]): string {
   const limits = missing.join(", ").replace(/, (?=[^,]*$)/, " and ");
   return `the default limits of ${limits} are not enforced here: skerry doctor says why`;
 }
@@ -30,7 +30,7 @@ export function endLine(result: ToolResult): string {
 }
 
 /** `denied by policy.yaml:31 (policies.tools.shell_exec.denied_commands[2]): curl is not allowed` */
-export function refusalLine({ rule, why }: Pick<PolicyDecision, "rule" | "why">): string {
+function refusalLine({ rule, why }: Pick<PolicyDecision, "rule" | "why">): string {
   return `denied by ${ruleText(rule)}: ${escapeUnsafe(why)}`;
 }
 
@@ -53,6 +53,6 @@ function worstRules({ level, findings }: NonNullable<ToolResult["risk"]>): strin
 }
 
 /** `policy.yaml:31 (policies.tools.shell_exec.denied_commands[2])` */
-export function ruleText({ source, line, path }: PolicyDecision["rule"]): string {
+function ruleText({ source, line, path }: PolicyDecision["rule"]): string {
   return path === "built in" ? "a built-in rule" : escapeUnsafe(`${source}:${line} (${path})`);
 }

@@ -1,7 +1,7 @@
 import { createPaint, type Paint } from "../../guard/confirmation/index.js";
 import type { Output } from "./output.js";
 
-export type { Paint, Style } from "../../guard/confirmation/index.js";
+export type { Paint } from "../../guard/confirmation/index.js";
 
 /** Colours on a terminal, unless --no-color or NO_COLOR says otherwise. */
 export function paintFor(

@@ -7,7 +7,7 @@ import { DEFAULT_CONFIG } from "./defaults.js";
 import type { Override } from "./overrides.js";
 
 /** The largest file we read. */
-export const MAX_CONFIG_BYTES = 1024 * 1024;
+const MAX_CONFIG_BYTES = 1024 * 1024;
 /** A file that refers to one anchor more often than this is an attack, not a configuration. */
 const MAX_YAML_ALIASES = 50;
 const NAMES = ["config.json", "config.yaml", "config.yml"];

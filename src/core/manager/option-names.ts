@@ -36,7 +36,7 @@ export const GET_SANDBOX_OPTIONS: OptionNames<GetSandboxOptions & SandboxCaller>
 };
 export const OPEN_SESSION_OPTIONS: OptionNames<OpenSessionOptions> = { ...START, caller: true };
 
-export const EXEC_OPTIONS: OptionNames<ExecOptions> = {
+const EXEC_OPTIONS: OptionNames<ExecOptions> = {
   env: true,
   cwd: true,
   stdin: true,

@@ -6,7 +6,7 @@ import { REASONS } from "../../runtime/sandbox/index.js";
 import type { ToolResult, UnversionedResult } from "./call/tool-call.js";
 
 /** Counts up when a field changes its meaning or goes; a new field alone does not count. */
-export const RESULT_VERSION = 1;
+const RESULT_VERSION = 1;
 
 /** The JSON of a result, the same from the library, the command line, HTTP and MCP. */
 export interface ResultJson extends Omit<ToolResult, "decision" | "risk" | "outputFiles"> {

@@ -124,10 +124,12 @@ describe("SandboxManager", () => {
   it("stops an idle sandbox, but not one that works", async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "400ms" } } });
     const manager = createManager({ config });
-    const [idle, busy] = await Promise.all([manager.startSandbox("idle"), manager.startSandbox("busy")]);
-    const work = busy.exec(["sleep", "1"]);
+    const busy = await manager.startSandbox("busy");
+    const work = busy.exec("until [ -e enough ]; do sleep 0.05; done");
+    const idle = await manager.startSandbox("idle");
     await waitUntil(() => !idle.isRunning);
     expect(busy.isRunning).toBe(true);
+    await busy.files.write("enough", "");
     expect((await work).exitCode).toBe(0);
     await waitUntil(() => !busy.isRunning);
     expect(
@@ -353,15 +355,17 @@ describe("SandboxManager", () => {
 
   it("counts terminals and files as use, and ends neither by crashing", async () => {
     const manager = createManager({
-      config: await parseConfig({ sandbox: { runtime: { idleTimeout: "300ms" } } }),
+      config: await parseConfig({ sandbox: { runtime: { idleTimeout: "2s" } } }),
     });
     const [typed, read] = await Promise.all([manager.startSandbox("t"), manager.startSandbox("f")]);
     const terminal = await typed.terminal({ rows: 24, columns: 80, argv: ["cat"] });
     terminal.output.resume();
-    for (let round = 0; round < 10; round++) {
+    // Once one that nobody uses is gone, these have been looked at, too.
+    const unused = await manager.startSandbox("u");
+    await waitUntil(async () => {
       await read.files.exists("x");
-      await new Promise((resolve) => setTimeout(resolve, 60));
-    }
+      return !unused.isRunning;
+    });
     expect([typed.isRunning, read.isRunning]).toEqual([true, true]);
     await manager.close();
     await expect(terminal.exit).rejects.toMatchObject({ code: "SANDBOX_NOT_RUNNING" });

@@ -1,9 +1,9 @@
 import { LANGUAGES, REASONS } from "../../runtime/sandbox/index.js";
 
 /** What a label says for an unknown value: a caller's text never becomes a series of its own. */
-export const OTHER = "other";
+const OTHER = "other";
 /** The label of an execution that has no language, such as reading a file. */
-export const NONE = "none";
+const NONE = "none";
 
 /** Tools that have a series without being announced. */
 export const KNOWN_TOOLS = [

@@ -64,7 +64,7 @@ for (const { title, backend, nearlyAllMb, elsewhere = false, it, missing } of BA
   const docker = gate === undefined ? {} : { host: gate.host };
   const config = await parseConfig({ sandbox: { backends: { docker } } });
 
-  describe(title, { timeout: 180_000 }, () => {
+  describe(title, () => {
     beforeEach(() => {
       manager = openManager({ config, backend, warm: false });
     });

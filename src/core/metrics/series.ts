@@ -2,11 +2,9 @@ import type { Metric, Registry } from "prom-client";
 import { SandboxError } from "../../kit/errors.js";
 
 /** From a warm interpreter's millisecond to the default timeout of five minutes. */
-export const DURATION_BUCKETS_SECONDS = [
+const DURATION_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300,
 ] as const;
-
-export type Series = ReturnType<typeof createSeries>;
 
 /** Registers every series, or finds those that already stand in the registry. */
 export function createSeries(client: typeof import("prom-client"), registry: Registry) {

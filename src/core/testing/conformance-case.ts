@@ -4,7 +4,7 @@ import type { Config } from "../config/index.js";
 import type { SandboxManager } from "../manager/index.js";
 
 /** What a case works with. */
-export interface CaseContext {
+interface CaseContext {
   readonly backend: string;
   readonly capabilities: Capabilities;
   readonly stateDir: string;

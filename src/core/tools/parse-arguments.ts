@@ -31,7 +31,7 @@ function readJson(text: string): unknown {
 }
 
 /** The names that a tool's schema knows. */
-export function argumentNames({ input }: Tool): string[] {
+function argumentNames({ input }: Tool): string[] {
   return Object.keys(input.shape);
 }
 

@@ -98,7 +98,7 @@ describe("a record that was being written when its writer was killed", () => {
         notes: [{ seq: COUNT, note: records[COUNT - 1].error }],
       });
     }
-  }, 180_000);
+  });
 
   it("is taken in when it is whole, though the anchor does not know it yet", async () => {
     restore(after.log, before.anchor);
@@ -120,7 +120,7 @@ describe("a machine that stopped before the last record was on disk", () => {
       expect(records[COUNT - 1].error).toBe(`Record ${COUNT} was lost when the machine stopped`);
       expect(await verifyAudit(directory)).toMatchObject({ ok: true, records: COUNT + 1 });
     }
-  }, 180_000);
+  });
 
   it("may leave a file with its length but without its bytes", async () => {
     const zeros = Buffer.concat([before.log, Buffer.alloc(after.log.length - before.log.length)]);

@@ -10,7 +10,7 @@ export interface Counted {
 }
 
 /** The decisions of one person or service. */
-export interface Decider {
+interface Decider {
   readonly by: string;
   readonly count: number;
   /** By outcome: `approved`, `edited`, `rejected`, `timeout`. */
@@ -20,7 +20,7 @@ export interface Decider {
   readonly longestMs?: number;
 }
 
-export interface ReachedHost {
+interface ReachedHost {
   readonly host: string;
   readonly allowed: number;
   readonly denied: number;
@@ -29,7 +29,7 @@ export interface ReachedHost {
   readonly bytesReceived: number;
 }
 
-export interface BusySession {
+interface BusySession {
   readonly sessionId: string;
   readonly count: number;
   readonly cpuTimeMs: number;

@@ -173,7 +173,7 @@ async function start(program: string, ...args: string[]) {
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
   const closed = once(child, "close");
-  await waitUntil(() => lines.length > 0, 30_000);
+  await waitUntil(() => lines.length > 0);
   return { child, lines, closed, go: () => child.stdin.write("go\n") };
 }
 
@@ -199,7 +199,7 @@ describe("four processes that write to one log, one of which is killed", () => {
     for (const { go } of writers) go();
     const [victim, ...others] = writers as [(typeof writers)[0], ...typeof writers];
     // All of them have written, so that it dies in the midst of the others.
-    await waitUntil(() => writers.every(({ lines }) => lines.length > 60), 60_000);
+    await waitUntil(() => writers.every(({ lines }) => lines.length > 60));
     victim.child.kill("SIGKILL");
     for (const { closed } of writers) await closed;
     expect(others.map(({ child }) => child.exitCode)).toEqual([0, 0, 0]);
@@ -218,7 +218,7 @@ describe("four processes that write to one log, one of which is killed", () => {
     expect(ofVictim.length - (victim.lines.length - 1)).toBeOneOf([0, 1]);
     expect(attempts.length - ofVictim.length).toBe(3 * count);
     expect([pending(), lockedBy()]).toEqual([[], ["nobody"]]);
-  }, 180_000);
+  });
 });
 
 describe("an attempt whose process is killed", () => {
@@ -319,7 +319,7 @@ describe("the lock", () => {
     for (let round = 0; round < 5; round++) {
       const makers = await Promise.all([1, 2, 3, 4].map(() => start("INSTALLER")));
       for (const { go } of makers) go();
-      await waitUntil(() => makers.every(({ lines }) => lines.length === 2), 30_000);
+      await waitUntil(() => makers.every(({ lines }) => lines.length === 2));
       expect(makers.map(({ lines }) => lines[1]).sort()).toEqual(["false", "false", "false", "true"]);
       expect(lockedBy()).toHaveLength(1);
       expect(readdirSync(directory)).toEqual(["writer"]);
@@ -327,7 +327,7 @@ describe("the lock", () => {
       for (const { closed } of makers) await closed;
       rmSync(join(directory, "writer"), { recursive: true });
     }
-  }, 180_000);
+  });
 
   it("leaves nothing of processes that were killed while they made it", async () => {
     const { closed } = await start("UNLUCKY");
@@ -370,7 +370,7 @@ describe("the lock", () => {
     expect(lock.tryAcquire()).toBe(true);
     lock.release();
     expect(lockedBy()).toEqual(["nobody"]);
-  }, 180_000);
+  });
 
   it("is not taken by a late process, after another took it over from a dead one and gave it back", async () => {
     lockFor(dead());

@@ -137,7 +137,7 @@ function readFlags(name: string, word: string): (readonly string[])[] {
 }
 
 /** True for a name that is found along PATH, or a path to a program of the host. */
-export function isSystemProgram(path: string | undefined): boolean {
+function isSystemProgram(path: string | undefined): boolean {
   return path === undefined || !path.includes("/") || SYSTEM_PROGRAM.test(path);
 }
 

@@ -86,7 +86,7 @@ export function strictest<T>(
   return stricter(tool.value, role.value) === tool.value ? tool : role;
 }
 
-export const smaller = (a: number, b: number) => Math.min(a, b);
+const smaller = (a: number, b: number) => Math.min(a, b);
 export const isTrue = (a: boolean, b: boolean) => a || b;
 export const isFalse = (a: boolean, b: boolean) => a && b;
 export const strictMode = (a: "strict" | "permissive", b: "strict" | "permissive") =>

@@ -6,7 +6,7 @@ import type { SettingName } from "./policy.js";
 import { LANGUAGE_NAMES, languageName, TIERS } from "./tools.js";
 
 /** What is wrong with an entry of a list. */
-export type Complaint = string | { readonly message: string; readonly hint: string };
+type Complaint = string | { readonly message: string; readonly hint: string };
 export type ItemCheck = (item: string) => Complaint | undefined;
 
 /** What may stand behind a key, and what it becomes. */

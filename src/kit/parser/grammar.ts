@@ -7,7 +7,7 @@ import { PACKAGE_ROOT } from "../package-root.js";
 import { METERING_VERSION, withMeter } from "./metering.js";
 import { TooMuchWork, type WorkBudget } from "./work-budget.js";
 
-export const GRAMMARS = ["python", "javascript", "typescript", "tsx", "bash"] as const;
+const GRAMMARS = ["python", "javascript", "typescript", "tsx", "bash"] as const;
 export type Grammar = (typeof GRAMMARS)[number];
 
 /** Parses one language. The caller deletes the tree: it lives outside of JavaScript's memory. */

@@ -9,7 +9,7 @@ const WRITE_BYTES = 64 * 1024;
 const SOCKET_BYTES = INPUT_WINDOW_BYTES;
 
 /** Counts what the guest may still send; more than that is a violation. */
-export class OutputWindow {
+class OutputWindow {
   #allowed = OUTPUT_WINDOW_BYTES;
   #consumed = 0;
 

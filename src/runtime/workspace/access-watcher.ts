@@ -6,7 +6,7 @@ const TRUNCATED = 1;
 const UNAVAILABLE = 2;
 
 /** Files that were read, workspace-relative and sorted. */
-export interface FilesRead {
+interface FilesRead {
   files: string[];
   /** What is listed was read, but there may be more. So it is in the first answer, and after too many events. */
   truncated: boolean;

@@ -114,7 +114,7 @@ describe("removeTree", () => {
 
   it("gives up in time when a guest adds faster than it removes", async () => {
     mkdirSync(join(base, "tree/a/b"), { recursive: true });
-    await expect(removeTree(base, "tree", { timeoutMs: -1 })).rejects.toThrow(
+    await expect(removeTree(base, "tree", { maxCpuMs: -1 })).rejects.toThrow(
       expect.objectContaining({ code: "FILE_FAILED", hint: expect.stringContaining("Stop the sandbox") }),
     );
   });

@@ -62,7 +62,7 @@ async function pendingId(server: TestServer): Promise<string> {
 const decide = (server: TestServer, id: string, decision: string) =>
   server.call(decider, "POST", `/v1/approvals/${id}/decide`, { decision });
 
-requires("bubblewrap", "postgresql").describe("approvals of several servers", { timeout: 60_000 }, () => {
+requires("bubblewrap", "postgresql").describe("approvals of several servers", () => {
   it("are seen, decided and told everywhere, once, and the server that waits goes on", async () => {
     const watchers = [await watch(a), await watch(b)];
     const first = ask(a, "s", "echo one");

@@ -72,7 +72,7 @@ async function createPeer(id: string): Promise<Peer> {
   return { app, forwarder, lease, tasks, seen, sockets, url };
 }
 
-requires("postgresql").describe("a socket of another server's session", { timeout: 30_000 }, () => {
+requires("postgresql").describe("a socket of another server's session", () => {
   beforeEach(async () => {
     database = await createDatabase();
     store = await openStore({ url: database.url });

@@ -20,7 +20,7 @@ policies:
     reader: { tools: [file_list, file_read] }
 `;
 
-requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, () => {
+requires("bubblewrap").describe("a server under attack", () => {
   let server: TestServer;
   let key: string;
   const execute = (session: string, body: object) =>
@@ -75,11 +75,11 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
     const [first, second] = [body("sleep 600"), body("touch started; sleep 600")];
     const socket = dial("POST /v1/sessions/s/execute", headers(first), first);
     socket.write(request("POST /v1/sessions/s/execute", headers(second)) + second);
-    await waitUntil(async () => (await filesOf("s")).some(({ path }) => path === "started"), 20_000);
+    await waitUntil(async () => (await filesOf("s")).some(({ path }) => path === "started"));
     socket.destroy();
     const running = async () =>
       (await server.call(key, "GET", "/v1/executions?state=running")).body["items"] as object[];
-    await waitUntil(async () => (await running()).length === 0, 30_000);
+    await waitUntil(async () => (await running()).length === 0);
   });
 
   it("tells nothing more to a key that was revoked while it read", async () => {
@@ -142,7 +142,7 @@ requires("bubblewrap").describe("a server under attack", { timeout: 60_000 }, ()
     `${line} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\n${headers}\r\n`;
 });
 
-requires("bubblewrap").describe("a server with a policy, under attack", { timeout: 60_000 }, () => {
+requires("bubblewrap").describe("a server with a policy, under attack", () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await TestServer.open({ policy: POLICY });
@@ -177,7 +177,7 @@ requires("bubblewrap").describe("a server with a policy, under attack", { timeou
     const asked = server.call(builder, "POST", "/v1/sessions/b/execute", { language: "bash", code: "true" });
     const pending = async () =>
       (await server.call(server.admin, "GET", "/v1/approvals")).body["items"] as object[];
-    await waitUntil(async () => (await pending()).length === 1, 20_000);
+    await waitUntil(async () => (await pending()).length === 1);
     const [{ body }] = await Promise.all([asked, server.stop()]);
     expect(body).toMatchObject({ reason: "rejected", error: expect.stringContaining("The server stops") });
     const events: string[] = [];

@@ -21,7 +21,7 @@ const RESPONSE_HEADERS =
   "x-request-id, retry-after, content-disposition, www-authenticate, mcp-session-id, mcp-protocol-version, x-skerry-from";
 
 /** True for an address that only this machine reaches. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\./.test(host);
 }
 
@@ -38,7 +38,7 @@ export function checkAddress({ host, tls, insecure }: ServerConfig): void {
 }
 
 /** The host names that a request may use. A page that rebinds its own name to our address (DNS rebinding) uses another one. */
-export function allowedHosts({ host, hosts, url }: ServerConfig): ReadonlySet<string> {
+function allowedHosts({ host, hosts, url }: ServerConfig): ReadonlySet<string> {
   const forOthers = url === undefined ? [] : [new URL(url).hostname];
   return new Set([...LOOPBACK_NAMES, isIP(host) === 6 ? `[${host}]` : host, ...hosts, ...forOthers]);
 }

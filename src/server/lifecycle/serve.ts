@@ -66,7 +66,7 @@ export interface ServerLog {
 }
 
 /** Where keys are made by hand, too. */
-export const DEFAULT_ORG = "default";
+const DEFAULT_ORG = "default";
 /** The least time for a stop after the lease is lost. */
 const LEAST_STOP_MS = 5000;
 /** For a stop, after its deadline. */

@@ -86,7 +86,7 @@ const UNAUTHENTICATED = {
 };
 const refused = (code: string, status: number) => ({ status, body: expect.objectContaining({ code }) });
 
-requires("bubblewrap").describe("every route", { timeout: 180_000 }, () => {
+requires("bubblewrap").describe("every route", () => {
   it.each(closed)("$route says the same without a key, and with a wrong or a revoked one", async (row) => {
     expect(await ask(row, undefined)).toEqual(UNAUTHENTICATED);
     expect(await ask(row, wrong)).toEqual(UNAUTHENTICATED);

@@ -57,7 +57,7 @@ async function watch(
   return { socket, messages, wait };
 }
 
-requires("bubblewrap").describe("an approval", { timeout: 180_000 }, () => {
+requires("bubblewrap").describe("an approval", () => {
   it("is asked for, decided over HTTP, and told to the second who decides", async () => {
     const running = ask();
     const id = await pendingId();

@@ -53,7 +53,7 @@ async function readAll(response: IncomingMessage): Promise<Sent[]> {
 const fileOf = async (session: string, path: string) =>
   (await server.fetch(server.admin, "GET", `/v1/sessions/${session}/files/${path}`)).text();
 
-requires("bubblewrap", "python3").describe("events", { timeout: 180_000 }, () => {
+requires("bubblewrap", "python3").describe("events", () => {
   it("come with ids, in order, and whole characters", async () => {
     const code =
       "import sys,os\nfor b in 'é→'.encode(): os.write(1, bytes([b]))\nprint('err', file=sys.stderr)";

@@ -10,7 +10,7 @@ let b: TestServer;
 let key: string;
 let stranger: string;
 
-requires("bubblewrap", "postgresql").describe("what the store finds", { timeout: 60_000 }, () => {
+requires("bubblewrap", "postgresql").describe("what the store finds", () => {
   beforeAll(async () => {
     const { url: store } = await createDatabase();
     const server = { store };
@@ -18,7 +18,7 @@ requires("bubblewrap", "postgresql").describe("what the store finds", { timeout:
     b = await TestServer.open({ server });
     key = (await a.key()).secret;
     stranger = (await a.key("other")).secret;
-  }, 60_000);
+  });
 
   const run = (testServer: TestServer, name: string, command: string) =>
     testServer.call(key, "POST", `/v1/sessions/${name}/execute`, { command });

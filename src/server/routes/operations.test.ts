@@ -25,7 +25,7 @@ const real = requires("root", "bubblewrap", "cgroups", "python3");
 // biome-ignore lint/suspicious/noExplicitAny: tests look at whatever came
 type Status = any;
 
-real.describe("sessions that are made", { timeout: 120_000 }, () => {
+real.describe("sessions that are made", () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await TestServer.open({ policy: POLICY, server: { sessions: { startAhead: 3 } } });
@@ -47,8 +47,8 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
       ["operator", "32\n"],
     ] as const) {
       expect((await make(role, role)).status).toBe(201);
-      await waitUntil(async () => (await sandboxes()).inUse === 1, 30_000);
-      await waitUntil(async () => (await status()).figures.running === 0, 30_000);
+      await waitUntil(async () => (await sandboxes()).inUse === 1);
+      await waitUntil(async () => (await status()).figures.running === 0);
       expect((await run(role, role, "ulimit -u")).body).toMatchObject({ success: true, stdout: pids });
       await end(role);
       expect((await sandboxes()).inUse).toBe(0);
@@ -78,13 +78,13 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
       most = Math.max(most, inUse);
       return inUse;
     };
-    await waitUntil(async () => (await look()) === 3, 30_000);
+    await waitUntil(async () => (await look()) === 3);
     // Whichever: one of those that wait gets the place of one that is used.
     expect((await run("many-0", "coder", "true")).body.success).toBe(true);
-    await waitUntil(async () => (await look()) === 4, 30_000);
+    await waitUntil(async () => (await look()) === 4);
     expect(most).toBeLessThanOrEqual(4);
     // Deleting them does not start the others first.
-    await waitUntil(async () => (await sandboxes()).started === before + 4, 30_000);
+    await waitUntil(async () => (await sandboxes()).started === before + 4);
     for (const name of names) await end(name);
     expect(await sandboxes()).toMatchObject({ inUse: 0, started: before + 4 });
   });
@@ -96,7 +96,7 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
       names.map(async (name, index) => {
         await make(name, "coder");
         // Some while they wait, some while they start, some when they run.
-        if (index % 3 === 0) await waitUntil(async () => (await sandboxes()).started > started, 30_000);
+        if (index % 3 === 0) await waitUntil(async () => (await sandboxes()).started > started);
         expect((await end(name)).status).toBe(200);
       }),
     );
@@ -120,17 +120,14 @@ real.describe("sessions that are made", { timeout: 120_000 }, () => {
 
 real.it(
   "a sandbox that was started ahead and is not used stops, and the session can still be used",
-  {
-    timeout: 120_000,
-  },
   async () => {
     const server = await TestServer.open({ sandbox: { runtime: { idleTimeout: "500ms" } } });
     try {
       const sandboxes = async () =>
         (await server.call(server.admin, "GET", "/v1/status")).body.figures.sandboxes as Status;
       expect((await server.call(server.admin, "POST", "/v1/sessions", { sessionId: "s" })).status).toBe(201);
-      await waitUntil(async () => (await sandboxes()).started === 1, 30_000);
-      await waitUntil(async () => (await sandboxes()).inUse === 0, 30_000);
+      await waitUntil(async () => (await sandboxes()).started === 1);
+      await waitUntil(async () => (await sandboxes()).inUse === 0);
       const used = await server.call(server.admin, "POST", "/v1/sessions/s/execute", { command: "echo 1" });
       expect(used.body).toMatchObject({ success: true, stdout: "1\n" });
     } finally {
@@ -139,7 +136,7 @@ real.it(
   },
 );
 
-real.describe("a server with a pool", { timeout: 120_000 }, () => {
+real.describe("a server with a pool", () => {
   let server: TestServer;
   beforeAll(async () => {
     server = await TestServer.open({
@@ -159,9 +156,20 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
     server.call(server.admin, "POST", `/v1/sessions/${session}/execute`, { language: "python", code });
   const check = async (name: string) =>
     (await status()).checks.find((each: { name: string }) => each.name === name);
+  /** A call that must have a place. A busy machine may take longer than `acquireTimeout` to start a sandbox, or to end one. */
+  const placed = async (call: () => ReturnType<typeof python>) => {
+    let answer = await call();
+    await waitUntil(async () => {
+      const isRefused = answer.body.code === "POOL_EXHAUSTED";
+      if (isRefused) answer = await call();
+      return !isRefused;
+    });
+    expect(answer.body).toMatchObject({ reason: "exited" });
+    return answer;
+  };
 
   it("gives new sessions a sandbox that was ready, which others see in its status", async () => {
-    await waitUntil(async () => (await pool()).idle >= 1, 60_000);
+    await waitUntil(async () => (await pool()).idle >= 1);
     expect((await python("first")).body).toMatchObject({ success: true, stdout: "1\n", warm: true });
     expect(await pool()).toMatchObject({ hits: 1, misses: 0, busy: 1, maxInstances: 3, minInstances: 1 });
     expect(await listPools(server.stateDir)).toMatchObject([
@@ -171,9 +179,8 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
   });
 
   it("refuses who finds it full, says when to come back, and its status what to do", async () => {
-    await python("second");
-    await python("third");
-    await waitUntil(async () => (await pool()).busy === 3, 60_000);
+    for (const name of ["second", "third"]) await placed(() => python(name));
+    expect(await pool()).toMatchObject({ busy: 3 });
     const refused = await python("fourth");
     expect([refused.status, refused.body.code, refused.headers.get("retry-after")]).toEqual([
       503,
@@ -192,14 +199,16 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
   it("names the hosts that an org was kept from to that org only", async () => {
     const other = (await server.key("other", { admin: true })).secret;
     const curl = (key: string, host: string) =>
-      server.call(key, "POST", "/v1/sessions/net/execute", {
-        command: `curl -s -m 20 http://${host}/; true`,
-      });
+      placed(() =>
+        server.call(key, "POST", "/v1/sessions/net/execute", {
+          command: `curl -s -m 60 http://${host}/; true`,
+        }),
+      );
     await curl(server.admin, "own.example");
     await curl(other, "theirs.example");
     await curl(server.admin, "own.example");
     // What repeats is told together, a moment later.
-    await waitUntil(async () => (await status()).figures.recent.connections.denied === 3, 30_000);
+    await waitUntil(async () => (await status()).figures.recent.connections.denied === 3);
     const [mine, theirs] = [(await status()).figures.recent, (await status(other)).figures.recent];
     expect(mine.deniedHosts).toEqual([{ host: "own.example", count: 2 }]);
     expect(theirs.deniedHosts).toEqual([{ host: "theirs.example", count: 1 }]);
@@ -209,8 +218,8 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
   });
 
   it("has every metric that the documents ask for, fed by what runs", async () => {
-    await python("first", "raise SystemExit(3)");
-    await python("first", "print('x' * 10)");
+    await placed(() => python("first", "raise SystemExit(3)"));
+    await placed(() => python("first", "print('x' * 10)"));
     await server.call(server.admin, "GET", "/v1/nothing/at/all?key=secret");
     const socket = new WebSocket(`${server.url.replace("http", "ws")}/v1/approvals/stream`, {
       headers: { authorization: `Bearer ${server.admin}` },
@@ -218,7 +227,7 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
     await once(socket, "message");
     const scrape = async () => (await server.fetch(server.admin, "GET", "/metrics")).text();
     // The monitor looks every two seconds.
-    await waitUntil(async () => (await scrape()).includes("sandbox_memory_usage_bytes{"), 60_000);
+    await waitUntil(async () => (await scrape()).includes("sandbox_memory_usage_bytes{"));
     const text = await scrape();
     socket.close();
     const value = (series: string) => {
@@ -263,7 +272,7 @@ real.describe("a server with a pool", { timeout: 120_000 }, () => {
   });
 
   it("measures its sandboxes, and finds the end of its log spoilt", async () => {
-    await waitUntil(async () => (await status()).figures.sandboxes.measured >= 1, 60_000);
+    await waitUntil(async () => (await status()).figures.sandboxes.measured >= 1);
     expect(await check("resources")).toMatchObject({
       ok: true,
       found: expect.stringMatching(

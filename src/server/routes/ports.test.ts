@@ -34,7 +34,7 @@ beforeAll(async () => {
   expect(started.status).toBe(201);
   const at = `/v1/sessions/s/processes/${started.body.id}/logs?waitMs=30000`;
   expect((await server.call(key, "GET", at)).body.items[0].text).toBe("listening\n");
-}, 60_000);
+});
 
 const at = (path: string, port = 8000) => `/v1/sessions/s/ports/${port}${path}`;
 const host = () => new URL(server.url).host;
@@ -64,7 +64,7 @@ const tunnel = (by = key, port = 8000, session = "s") =>
 
 const real = requires("bubblewrap", "python3");
 
-real.describe("a request to a port inside", { timeout: 60_000 }, () => {
+real.describe("a request to a port inside", () => {
   it("is passed on with its method, address, type and body, and without what is the caller's own", async () => {
     const secret = {
       cookie: "session=1",
@@ -192,7 +192,7 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
     expect(first).toBe("one");
     pieces.destroy();
     await expect(call("/stall")).rejects.toMatchObject({ code: "ECONNRESET" });
-    await waitUntil(() => isThere("left"), 20_000);
+    await waitUntil(() => isThere("left"));
   });
 
   it("needs a listener, something to run, and a port", async () => {
@@ -239,7 +239,7 @@ real.describe("a request to a port inside", { timeout: 60_000 }, () => {
   });
 });
 
-real.describe("a smuggled request", { timeout: 60_000 }, () => {
+real.describe("a smuggled request", () => {
   /** Bytes on a connection of their own; resolves to all that came back. */
   const send = async (...lines: string[]) => {
     const { hostname, port } = new URL(server.url);
@@ -292,13 +292,13 @@ real.describe("a smuggled request", { timeout: 60_000 }, () => {
   });
 });
 
-real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
+real.describe("a tunnel to a port inside", () => {
   it("carries the bytes of one connection, both ways, until one side ends", async () => {
     const client = await tunnel();
     const bytes = Buffer.alloc(300_000, "\0abc→");
     for (let start = 0; start < bytes.length; start += 70_000)
       client.send(bytes.subarray(start, start + 70_000));
-    await waitUntil(() => client.received === bytes.length, 20_000);
+    await waitUntil(() => client.received === bytes.length);
     expect(client.bytes.equals(bytes)).toBe(true);
     client.socket.send("text");
     expect(await client.message("error")).toMatchObject({ code: "INVALID_ARGUMENT" });
@@ -329,7 +329,7 @@ real.describe("a tunnel to a port inside", { timeout: 60_000 }, () => {
     }
     await expect(tunnel()).rejects.toMatchObject({ status: 429, body: { code: "RATE_LIMITED" } });
     await Promise.all(open.map((client) => client.drop()));
-    await waitUntil(async () => (await ask("/x")).status === 200, 20_000);
+    await waitUntil(async () => (await ask("/x")).status === 200);
   });
 
   it("ends with its session", async () => {

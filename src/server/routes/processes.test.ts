@@ -27,7 +27,7 @@ const look = async (session: string, id: string) =>
 const logs = async (session: string, id: string, query = "") =>
   (await server.call(key, "GET", at(session, `/${id}/logs${query}`))).body;
 const ended = (session: string, id: string) =>
-  waitUntil(async () => (await look(session, id)).state === "ended", 20_000);
+  waitUntil(async () => (await look(session, id)).state === "ended");
 const printed = async (session: string, id: string): Promise<string> =>
   (await logs(session, id)).items.map(({ text }: { text: string }) => text).join("");
 
@@ -62,7 +62,7 @@ function startAndHangUp(session: string, body: object, when: "at once" | "when i
   });
 }
 
-requires("bubblewrap", "python3").describe("a process", { timeout: 60_000 }, () => {
+requires("bubblewrap", "python3").describe("a process", () => {
   beforeAll(async () => {
     server = await TestServer.open({ server: { processes: { perSession: 3 } } });
     key = (await server.key()).secret;
@@ -307,7 +307,7 @@ for n in range(20000):
   });
 });
 
-requires("bubblewrap", "python3").describe("a process under a policy", { timeout: 60_000 }, () => {
+requires("bubblewrap", "python3").describe("a process under a policy", () => {
   let approver: string;
 
   beforeAll(async () => {
@@ -357,7 +357,7 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
     await Promise.all(asked.map((session) => startAndHangUp(session, program, "at once")));
     const waiting = async (session: string) =>
       (await server.call(key, "GET", at(session))).body.items?.length ?? 0;
-    await waitUntil(async () => (await waiting("many-1")) + (await waiting("many-2")) === 64, 30_000);
+    await waitUntil(async () => (await waiting("many-1")) + (await waiting("many-2")) === 64);
     expect(await start("many-3", program)).toMatchObject({ status: 429, body: { code: "RATE_LIMITED" } });
     for (const session of ["many-1", "many-2"])
       expect((await server.call(key, "DELETE", `/v1/sessions/${session}`)).status).toBe(200);
@@ -397,7 +397,7 @@ requires("bubblewrap", "python3").describe("a process under a policy", { timeout
   });
 });
 
-requires("bubblewrap").describe("a server that stops", { timeout: 50_000 }, () => {
+requires("bubblewrap").describe("a server that stops", () => {
   afterEach(() => server.close());
 
   const stopped = async (stopDeadline: string, command: string) => {

@@ -64,12 +64,12 @@ async function openBlocks(): Promise<{ id: string; all: SocketClient; print(byte
   const print = async (bytes: number) => {
     const before = all.received;
     all.send(`${bytes}\n`);
-    await waitUntil(() => all.received === before + bytes, 30_000);
+    await waitUntil(() => all.received === before + bytes);
   };
   return { id, all, print };
 }
 
-requires("bubblewrap", "python3").describe("a terminal", { timeout: 60_000 }, () => {
+requires("bubblewrap", "python3").describe("a terminal", () => {
   it("shows the same to all who watch, takes what any of them types, and has the size they give it", async () => {
     const made = await open({ env: { PS1: "$ " }, cwd: "/tmp" });
     expect(made).toEqual({
@@ -173,7 +173,7 @@ for n in range(600):
         same = /^\d+$/.test(now) && now === last ? same + 1 : 0;
         last = now;
         return same >= 40;
-      }, 30_000);
+      });
       return Number(last);
     };
     const { id } = await open({ argv: ["python3", "-c", code] });
@@ -198,7 +198,7 @@ for n in range(600):
     gone.send("x");
     expect(await standsStill()).toBeLessThan(590);
     await gone.drop();
-    await waitUntil(async () => (await look(again.id)).state === "ended", 30_000);
+    await waitUntil(async () => (await look(again.id)).state === "ended");
     expect(await look(again.id)).toMatchObject({ exitCode: 0, outputBytes: total });
   });
 
@@ -228,7 +228,7 @@ for n in range(600):
   });
 });
 
-requires("bubblewrap").describe("a terminal without watchers", { timeout: 60_000 }, () => {
+requires("bubblewrap").describe("a terminal without watchers", () => {
   it("waits for a watcher to come back, but not for ever", async () => {
     const impatient = await TestServer.open({ server: { terminals: { detached: "1500ms" } } });
     try {
@@ -245,18 +245,18 @@ requires("bubblewrap").describe("a terminal without watchers", { timeout: 60_000
       let watched = await come();
       while (await isOver(watched.id)) watched = await come();
       const { id } = (await call("POST", "", { rows: 1, columns: 1 })).body;
-      await waitUntil(() => isOver(id), 30_000);
+      await waitUntil(() => isOver(id));
       expect((await call("GET", `/${id}`)).body).toMatchObject({ reason: "cancelled" });
       expect((await call("GET", `/${watched.id}`)).body).toMatchObject({ state: "running", watchers: 1 });
       await watched.client.drop();
-      await waitUntil(() => isOver(watched.id), 30_000);
+      await waitUntil(() => isOver(watched.id));
     } finally {
       await impatient.close();
     }
   });
 });
 
-requires("bubblewrap").describe("who may come to a terminal", { timeout: 60_000 }, () => {
+requires("bubblewrap").describe("who may come to a terminal", () => {
   it("is a key that may act in the role it was opened in, of its org, and may write", async () => {
     const [reader, readOnly, other] = [
       (await server.key("default", { roles: ["reader"] })).secret,

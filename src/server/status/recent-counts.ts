@@ -1,7 +1,7 @@
 const MINUTE_MS = 60_000;
 const MINUTES = 60;
 /** What is counted beyond the most kinds of a minute. */
-export const OTHERS = "others";
+const OTHERS = "others";
 
 /** Counts of the last hour, in memory that does not grow with what is counted. */
 export class RecentCounts {

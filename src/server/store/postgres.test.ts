@@ -19,12 +19,12 @@ describe("PostgreSQL", () => {
   beforeAll(async () => {
     directory = createDaemonDirectory();
     postgres = await spawnPostgres(join(directory, "postgres"));
-  }, 180_000);
+  });
 
   afterAll(async () => {
     await postgres?.stop("SIGINT");
     await removeDaemonDirectory(directory);
-  }, 180_000);
+  });
 
   it.each([
     [
@@ -142,7 +142,7 @@ describe("PostgreSQL", () => {
     ).toEqual([]);
     await database.close();
     await store.close();
-  }, 180_000);
+  });
 });
 
 /** Each again and again under the same key, as a client would, until it is said to be written. */

@@ -76,7 +76,7 @@ onBothDatabases("several processes on one store", (databases) => {
       expect(new Set(seen.map(({ id, owner }) => `${id} ${owner}`)).size).toBe(1);
     }
     expect((await store.sessions.list("acme", { limit: 1000 })).items).toHaveLength(30);
-  }, 180_000);
+  });
 
   it("lose nothing that was said to be written when they are killed in the middle", async () => {
     const written: Written[] = [];
@@ -91,5 +91,5 @@ onBothDatabases("several processes on one store", (databases) => {
       const left = await store.executions.interruptAllOf("killed");
       expect(left.length).toBeLessThanOrEqual(1);
     }
-  }, 180_000);
+  });
 });

@@ -4,8 +4,10 @@ const inspector = require("node:inspector");
 const net = require("node:net");
 const { parentPort, workerData } = require("node:worker_threads");
 
-/** Code may go on in another callback: it is broken off again. */
+/** Code may go on in another callback: it is broken off again, and then twice as late, since a slow machine needs longer to
+ *  tell of its end than to be broken off once more. */
 const AGAIN_MS = 50;
+const LONGEST_MS = 1600;
 /** What is broken off before the code begins may be lost, and nothing would break off the code. */
 const BEGIN_MS = 100;
 
@@ -27,10 +29,10 @@ async function reached(point, run, ms) {
 
 async function interrupt(run) {
   await reached(BEGUN, run, BEGIN_MS);
-  while (Atomics.load(progress, DONE) < run) {
+  for (let wait = AGAIN_MS; Atomics.load(progress, DONE) < run; wait = Math.min(2 * wait, LONGEST_MS)) {
     await breakOff();
     parentPort.postMessage({ op: "interrupt", run });
-    await reached(DONE, run, AGAIN_MS);
+    await reached(DONE, run, wait);
   }
 }
 

@@ -19,7 +19,7 @@ export interface FullReport extends AuditReport {
   };
 }
 
-export interface UnusedRule {
+interface UnusedRule {
   readonly path: string;
   readonly line: number;
   readonly value: string;

@@ -3,7 +3,7 @@ import type { Argument, Command, Option } from "commander";
 /** What can stand somewhere: one of these words, or something of this machine. */
 export type Candidates = readonly string[] | "files" | "sessions" | "programs" | "anything";
 
-export interface ListedOption {
+interface ListedOption {
   /** `-l` and `--language`. */
   readonly names: readonly string[];
   readonly description: string;

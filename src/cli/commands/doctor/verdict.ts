@@ -4,13 +4,13 @@ import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { count } from "../../../kit/format-quantity.js";
 
 /** Something to do about this host, and what for. */
-export interface Suggestion {
+interface Suggestion {
   readonly what: string;
   readonly remedy: string;
 }
 
 /** What could be better, the likeliest first, each remedy once. */
-export function suggestionsOf({ backends, languages, checklist, fixes }: Diagnosis): Suggestion[] {
+function suggestionsOf({ backends, languages, checklist, fixes }: Diagnosis): Suggestion[] {
   const all = [
     ...backends.filter(({ capabilities }) => capabilities.isolates).flatMap(({ problems }) => problems),
     ...languages

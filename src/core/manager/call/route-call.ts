@@ -47,7 +47,7 @@ function stronger(one: Isolation, other: Isolation): Isolation {
 }
 
 /** How strong a backend's walls are. One that only says that it isolates counts as the weakest that does. */
-export function isolationOf({ isolates, isolation }: Capabilities): Isolation {
+function isolationOf({ isolates, isolation }: Capabilities): Isolation {
   return isolates ? (isolation ?? "process") : "none";
 }
 

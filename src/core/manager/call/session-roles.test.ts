@@ -84,7 +84,7 @@ real.describe("two roles in one session", () => {
 });
 
 real.describe("an idle sandbox is stopped", () => {
-  it("but not while a call is still putting its files in place", { timeout: 180_000 }, async () => {
+  it("but not while a call is still putting its files in place", async () => {
     const config = await parseConfig({ sandbox: { runtime: { idleTimeout: "2s" } } });
     const manager = fixture.manager({ config });
     const sandbox = await manager.startSandbox("s");
@@ -92,7 +92,7 @@ real.describe("an idle sandbox is stopped", () => {
     sandbox.files.writeAll = async (files) => {
       // Another session's sandbox is looked at by the same timer: once that one is gone, this one has been seen too.
       const other = await manager.startSandbox("other");
-      await expect.poll(() => other.isRunning, { timeout: 25_000 }).toBe(false);
+      await expect.poll(() => other.isRunning).toBe(false);
       return write(files);
     };
     const call = { sessionId: "s", command: "cat a", files: { a: "x" } };

@@ -116,7 +116,7 @@ describe("a manager with a context graph", () => {
     expect(result.success).toBe(true);
     // Or the manager waits for it.
     expect((await manager.execute({ sessionId: "s", command: "true" })).success).toBe(true);
-  }, 180_000);
+  });
 
   it("refuses what is no context graph", () => {
     expect(() => new SandboxManager({ contextGraph: {} as ContextGraph })).toThrow(

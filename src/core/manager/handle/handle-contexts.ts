@@ -146,7 +146,7 @@ export class HandleContext implements SessionContext {
 }
 
 /** As it is now: a context itself changes. */
-export function infoOf({
+function infoOf({
   id,
   language,
   state,

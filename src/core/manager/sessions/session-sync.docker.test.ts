@@ -30,7 +30,7 @@ const onHost = (session: string, path = "") =>
   join(stateDir, "sessions", sessionDirectoryName(session), "workspace", path);
 
 describe("a session in containers that share no directory with this host", () => {
-  it("has its files again in the next container", { timeout: 180_000 }, async () => {
+  it("has its files again in the next container", async () => {
     const first = await manager.startSandbox("work");
     await first.exec(
       "mkdir -p d && echo 1 > d/f && ln -s d/f l && chmod 700 d && echo x > run && chmod 755 run",
@@ -48,7 +48,7 @@ describe("a session in containers that share no directory with this host", () =>
     expect(readdirSync(onHost("work")).sort()).toEqual(["l", "out.bin", "run"]);
   });
 
-  it("copies both ways when it is asked to", { timeout: 180_000 }, async () => {
+  it("copies both ways when it is asked to", async () => {
     const sandbox = await manager.startSandbox("work");
     await sandbox.files.write("inside.txt", "1");
     expect(await sandbox.syncToHost()).toMatchObject({ complete: true });

@@ -6,7 +6,7 @@ const MAX_LINE_CHARACTERS = 500;
 /** For all files together. An expression that takes longer is given up. */
 const DEADLINE_MS = 3000;
 
-export interface FoundLine {
+interface FoundLine {
   /** From 1. */
   readonly line: number;
   readonly text: string;

@@ -81,7 +81,7 @@ export async function readWindow(
 }
 
 /** How many lines a text has; one without a newline at its end counts, too. */
-export function countLines(text: string): number {
+function countLines(text: string): number {
   if (text === "") return 0;
   return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
 }

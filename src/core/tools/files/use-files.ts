@@ -14,7 +14,7 @@ interface FileJob extends Pick<FileCall<ToolReply>, "tool" | "summary" | "paths"
 const MAX_SUMMARY_CHARACTERS = 1000;
 
 /** Does something to the session's files, through every step of a tool call. */
-export async function useFiles({ manager, caller, signal }: ToolContext, job: FileJob): Promise<ToolReply> {
+async function useFiles({ manager, caller, signal }: ToolContext, job: FileJob): Promise<ToolReply> {
   const summary = oneLine(job.summary, MAX_SUMMARY_CHARACTERS);
   const result = await manager.useFiles<ToolReply>({ ...caller, ...job, summary, signal });
   return refusalReply(result) ?? result.value!;

@@ -61,18 +61,13 @@ function worksThere(options: () => SandboxManagerOptions, runner: "pytest" | "un
   });
 }
 
-requires("root", "bubblewrap", "python3", "pytest").describe(
-  "without a shared directory there are",
-  { timeout: 180_000 },
-  () => {
-    beforeAll(() => registerBackend("bubblewrap-over-wire", withoutSharedWorkspace("bubblewrap")));
-    worksThere(() => ({ backend: "bubblewrap-over-wire" }), "pytest");
-  },
-);
+requires("root", "bubblewrap", "python3", "pytest").describe("without a shared directory there are", () => {
+  beforeAll(() => registerBackend("bubblewrap-over-wire", withoutSharedWorkspace("bubblewrap")));
+  worksThere(() => ({ backend: "bubblewrap-over-wire" }), "pytest");
+});
 
 requires("root", "docker", "debootstrap").describe(
   "in containers, whose image has no pytest, there are",
-  { timeout: 120_000 },
   () => {
     let config: SandboxManagerOptions["config"];
     beforeAll(async () => {

@@ -21,7 +21,7 @@ function writer(...answers: string[]) {
   return { asked, generate };
 }
 
-real.describe("code with reflection", { timeout: 180_000 }, () => {
+real.describe("code with reflection", () => {
   const testDriven = useTestDriven();
 
   it("gives each round's real failures back, until the code passes", async () => {
@@ -127,7 +127,7 @@ real.describe("code with reflection", { timeout: 180_000 }, () => {
     ).rejects.toMatchObject({ code: "CANCELLED" });
   });
 
-  it("is cancelled at once while code is written", { timeout: 180_000 }, async () => {
+  it("is cancelled at once while code is written", async () => {
     const given = { task: "t", tests: TESTS, manager: testDriven.manager };
     const first = new AbortController();
     const never = codeWithReflection({

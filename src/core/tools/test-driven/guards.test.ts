@@ -22,7 +22,7 @@ beforeEach(async () => {
   fixture = await ToolCallFixture.open();
 });
 
-real.describe("a solution and its tests", { timeout: 180_000 }, () => {
+real.describe("a solution and its tests", () => {
   it("are two tool calls, with a record each of their own text and of nothing else", async () => {
     const manager = fixture.manager({ policy: POLICY });
     const report = await new TestDrivenSandbox(manager).executeWithTests(CODE, TESTS, {

@@ -367,7 +367,7 @@ const NODE: readonly Run[] = [
   },
 ];
 
-real.describe("the outcome of tests", { timeout: 180_000 }, () => {
+real.describe("the outcome of tests", () => {
   const testDriven = useTestDriven();
   const check = async ({ code = ADD, tests, options, outcome, error, ends }: Run) => {
     const report = await testDriven.run(code, tests, options);

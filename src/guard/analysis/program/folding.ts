@@ -8,7 +8,7 @@ const MAX_REPLACEMENT = 256;
 const PLAIN = /^[\x00-\x7f]*$/;
 
 /** What is decoded from base64 or hex; undefined: a language may read it in another way. */
-export function decodedText(source: string, encoding: "base64" | "base64url" | "hex"): string | undefined {
+function decodedText(source: string, encoding: "base64" | "base64url" | "hex"): string | undefined {
   const given = source.replace(/[\r\n]/g, "");
   const alphabet =
     encoding === "hex"

@@ -12,7 +12,7 @@ export function words(text: string): readonly string[] {
 }
 
 /** How a function is told what to start. */
-export type StartForm =
+type StartForm =
   /** A shell's text, or a list of words: `subprocess.run`. */
   | "command"
   /** The same, but anything that is not text means something else: any object's `system("…")`. */

@@ -5,7 +5,7 @@ import { MARKS } from "./value.js";
 
 export type How = "value" | "element" | "append";
 export const MAX_PATTERN_DEPTH = 16;
-export const MAX_PARAMETERS = 64;
+const MAX_PARAMETERS = 64;
 const MAX_CHAINED = 64;
 const MAX_LINKED = 64;
 const MAX_ESCAPED = 4096;

@@ -53,7 +53,7 @@ export const UNKNOWN: Value = {
 
 const MAX_ALTERNATIVES = 8;
 const MAX_NAMES = 64;
-export const MAX_TEXT = 16_384;
+const MAX_TEXT = 16_384;
 export const MAX_ITEMS = 1024;
 
 export function text(value: string, marks = 0): Value {
@@ -151,7 +151,7 @@ export function marksOf(values: readonly Value[]): number {
 export type Scalar = string | number;
 
 /** Each text and number that a value may be. */
-export function scalarsOf({ texts, numbers }: Value): readonly Scalar[] {
+function scalarsOf({ texts, numbers }: Value): readonly Scalar[] {
   return numbers.length === 0 ? texts : [...texts, ...numbers];
 }
 

@@ -21,7 +21,7 @@ export interface Match {
 }
 
 /** Text inside of the code that would itself be run. */
-export interface NestedCode {
+interface NestedCode {
   readonly language: "python" | "javascript" | "bash";
   readonly text: string;
   readonly offset: number;

@@ -5,7 +5,7 @@ import { type RiskLevel, rankOf } from "./levels.js";
 export type Access = "read" | "write" | "remove";
 
 /** A class of paths, and how bad each access to it is. An access that is not there does not match. */
-export interface PathRule extends Partial<Readonly<Record<Access, RiskLevel>>> {
+interface PathRule extends Partial<Readonly<Record<Access, RiskLevel>>> {
   readonly rule: string;
   readonly test: RegExp;
   readonly why: string;
@@ -18,7 +18,7 @@ const ORDINARY =
   /^\/(?:tmp|var\/tmp|dev\/shm|workspace)\/.|^\/dev\/(?:null|zero|full|u?random|std(?:in|out|err)|tty|fd\/\d+)$/;
 
 /** The worst rule that matches decides. Expressions are linear and look at a normalised path. */
-export const PATH_RULES: readonly PathRule[] = [
+const PATH_RULES: readonly PathRule[] = [
   {
     rule: "secret-file",
     test: /^\/etc\/(?:g?shadow-?|sudoers(?:\.d(?:\/.*)?)?|security\/opasswd|krb5\.keytab|ssl\/private(?:\/.*)?|ssh\/ssh_host_\w+_key)$/,

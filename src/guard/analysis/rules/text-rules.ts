@@ -1,12 +1,12 @@
 import type { Match } from "./findings.js";
 
 /** Texts that say by themselves what they are for, once they are handed to the network or to a command. */
-export interface TextRule extends Match {
+interface TextRule extends Match {
   readonly test: RegExp;
 }
 
 /** Expressions are linear. */
-export const TEXT_RULES: readonly TextRule[] = [
+const TEXT_RULES: readonly TextRule[] = [
   {
     rule: "cloud-metadata",
     level: "high",

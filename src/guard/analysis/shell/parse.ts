@@ -210,7 +210,7 @@ function readFunction(scanner: Scanner, word: Word): Command {
 }
 
 /** A word as an assignment, when it is one in front of a command. */
-export function asAssignment(word: Word): Assignment | undefined {
+function asAssignment(word: Word): Assignment | undefined {
   const first = word.parts[0];
   if (first?.kind !== "text" || first.quoted) return undefined;
   const { place } = word;

@@ -33,7 +33,7 @@ describe("the docker backend", () => {
       // The one that was given away is not the one that runs.
       await used.destroy();
       expect(await sh(fresh, "echo alive")).toBe("alive");
-    }, 180_000);
+    });
   }
 
   it("never uses a container again that something was written into, and removes it", async () => {
@@ -52,7 +52,7 @@ describe("the docker backend", () => {
     expect(containerOf(fresh)).not.toBe(dirty.id);
     expect(await sh(fresh, "python3 -c 'print(1)'")).toBe("1");
     await expect(dirty.inspect()).rejects.toMatchObject({ statusCode: 404 });
-  }, 180_000);
+  });
 
   it("keeps what a session wrote, and only for that session, when its container is used again", async () => {
     const backend = open({ shareFiles: "always" });
@@ -63,7 +63,7 @@ describe("the docker backend", () => {
     expect(await sh(other, "cat file 2>/dev/null; echo none")).toBe("none");
     const again = await create(backend, { ...first, id: `${first.id}-again` });
     expect(await sh(again, "cat file")).toBe("kept");
-  }, 180_000);
+  });
 
   it("makes a new container where the old one was made for something else, or is gone", async () => {
     const backend = open();
@@ -74,7 +74,7 @@ describe("the docker backend", () => {
     await client.getContainer(containerOf(larger)).remove({ force: true });
     const after = await recycle(backend, larger, await order({ memoryMb: 512 }));
     expect(await sh(after, "echo alive")).toBe("alive");
-  }, 180_000);
+  });
 
   it("runs a language with an image of its own in a container beside, with the same files", async () => {
     const client = await connectDocker({ host: orders.docker.host });
@@ -92,13 +92,13 @@ describe("the docker backend", () => {
     await instance.destroy();
     const left = { all: true, filters: { label: [`dev.skerry.sandbox=${instance.id}`] } };
     expect(await client.listContainers(left)).toEqual([]);
-  }, 180_000);
+  });
 
   it("refuses a language's own image over the wire", async () => {
     const backend = open({ shareFiles: "never", images: { bash: "skerry-test-language:1" } });
     const instance = await create(backend);
     await expect(instance.prepareLanguage!("bash")).rejects.toMatchObject({ code: "UNSUPPORTED" });
-  }, 180_000);
+  });
 
   it("never uses a volume whose maker did not finish it", async () => {
     const client = await connectDocker({ host: orders.docker.host });
@@ -120,7 +120,7 @@ describe("the docker backend", () => {
     } finally {
       await client.getVolume(name).remove({ force: true });
     }
-  }, 180_000);
+  });
 
   it("works with a daemon elsewhere: files over the wire, and figures from its statistics", async () => {
     const socket = orders.docker.host.replace("unix://", "");
@@ -146,7 +146,7 @@ describe("the docker backend", () => {
     } finally {
       gate.close();
     }
-  }, 180_000);
+  });
 
   it("shows the host's files in the workspace, and nothing of the host in /etc", async () => {
     const instance = await create(open({ shareFiles: "always" }));
@@ -154,5 +154,5 @@ describe("the docker backend", () => {
     expect(await sh(instance, "cat from-host; id -un; cat /etc/resolv.conf /etc/hostname")).toBe(
       "xagent\nnameserver 127.0.0.1\nskerry",
     );
-  }, 180_000);
+  });
 });

@@ -1,7 +1,7 @@
 import type { BackendDefinition } from "../definition.js";
 import { OPENSANDBOX_DEFAULTS, type OpenSandboxConfig } from "./settings.js";
 
-export type { OpenSandboxConfig, OpenSandboxServer } from "./settings.js";
+export type { OpenSandboxConfig } from "./settings.js";
 
 /** Its settings are read already; the backend itself is not here yet. */
 export const OPENSANDBOX = {

@@ -56,7 +56,7 @@ export async function probeSrt(facts: SrtFacts, stateDir: string, options: Probe
 }
 
 /** Seatbelt by way of sandbox-runtime: paths and the network, no limit but those of a process. */
-export const MACOS_CAPABILITIES: Capabilities = {
+const MACOS_CAPABILITIES: Capabilities = {
   isolates: true,
   network: "none",
   memoryLimit: false,

@@ -72,44 +72,37 @@ it("is not opened where there is no place for its socket", async () => {
   await expect(ViolationLog.open(join(directory, "missing"))).rejects.toMatchObject({ syscall: "listen" });
 });
 
-real.it(
-  "audits what a program was refused, once for each, and nothing of what it may do",
-  { timeout: 180_000 },
-  async () => {
-    const settingsPath = join(directory, "settings.json");
-    // Python tries to keep what it compiled.
-    const ignoreViolations = { "*": ["/__pycache__/"] };
-    writeFileSync(
-      settingsPath,
-      JSON.stringify({ network: { allowAllUnixSockets: false }, ignoreViolations }),
-    );
-    const config = await parseConfig({ sandbox: { backends: { srt: { settingsPath } } } }, "test");
-    const audit = new AuditLogger({ directory: join(directory, "audit") });
-    const manager = openManager({ config, audit, backend: "srt", stateDir: join(directory, "state") });
-    try {
-      const code = [
-        "import socket",
-        "def attempt(what):",
-        "  try: what()",
-        "  except OSError as error: print(error.errno)",
-        "for n in range(3): attempt(lambda: open('/usr/bin/evil', 'w'))",
-        "attempt(lambda: open('/proc/sys/kernel/core_pattern', 'w'))",
-        "attempt(lambda: socket.socket(socket.AF_UNIX))",
-        "open('/workspace/mine', 'w').write('x'); open('/tmp/mine', 'w').write('x'); open('/dev/null', 'w').write('x')",
-        "print('done')",
-      ].join("\n");
-      const result = await manager.execute({ language: "python", code });
-      expect(result.stdout).toBe("30\n30\n30\n2\n1\ndone\n");
-    } finally {
-      await manager.close();
-      await audit.close();
-    }
-    const told: unknown[] = [];
-    for await (const { event_type, backend, details } of queryAudit(join(directory, "audit")))
-      if (event_type === "sandbox_violation") told.push([backend, details]);
-    expect(told).toEqual([
-      ["srt", { what: "deny openat /usr/bin/evil", times: 3 }],
-      ["srt", { what: "deny openat /proc/sys/kernel/core_pattern", times: 1 }],
-    ]);
-  },
-);
+real.it("audits what a program was refused, once for each, and nothing of what it may do", async () => {
+  const settingsPath = join(directory, "settings.json");
+  // Python tries to keep what it compiled.
+  const ignoreViolations = { "*": ["/__pycache__/"] };
+  writeFileSync(settingsPath, JSON.stringify({ network: { allowAllUnixSockets: false }, ignoreViolations }));
+  const config = await parseConfig({ sandbox: { backends: { srt: { settingsPath } } } }, "test");
+  const audit = new AuditLogger({ directory: join(directory, "audit") });
+  const manager = openManager({ config, audit, backend: "srt", stateDir: join(directory, "state") });
+  try {
+    const code = [
+      "import socket",
+      "def attempt(what):",
+      "  try: what()",
+      "  except OSError as error: print(error.errno)",
+      "for n in range(3): attempt(lambda: open('/usr/bin/evil', 'w'))",
+      "attempt(lambda: open('/proc/sys/kernel/core_pattern', 'w'))",
+      "attempt(lambda: socket.socket(socket.AF_UNIX))",
+      "open('/workspace/mine', 'w').write('x'); open('/tmp/mine', 'w').write('x'); open('/dev/null', 'w').write('x')",
+      "print('done')",
+    ].join("\n");
+    const result = await manager.execute({ language: "python", code });
+    expect(result.stdout).toBe("30\n30\n30\n2\n1\ndone\n");
+  } finally {
+    await manager.close();
+    await audit.close();
+  }
+  const told: unknown[] = [];
+  for await (const { event_type, backend, details } of queryAudit(join(directory, "audit")))
+    if (event_type === "sandbox_violation") told.push([backend, details]);
+  expect(told).toEqual([
+    ["srt", { what: "deny openat /usr/bin/evil", times: 3 }],
+    ["srt", { what: "deny openat /proc/sys/kernel/core_pattern", times: 1 }],
+  ]);
+});

@@ -6,7 +6,7 @@ import type { EgressDecision, RuleSets } from "../rules/rules.js";
 import { type Resolve, systemLookups } from "./lookup-queue.js";
 
 /** A lookup that takes longer fails. */
-export const RESOLVE_MS = 10_000;
+const RESOLVE_MS = 10_000;
 /** A name may have thousands; as many as this are looked at. */
 const MAX_ADDRESSES = 32;
 

@@ -46,7 +46,7 @@ export function parseAuthority(text: string, defaultPort?: number): Authority | 
 }
 
 /** A port from 1 to 65535 in plain digits. */
-export function parsePort(text: string): number | undefined {
+function parsePort(text: string): number | undefined {
   if (!/^[1-9]\d{0,4}$/.test(text)) return undefined;
   const port = Number(text);
   return port <= 65_535 ? port : undefined;

@@ -135,7 +135,7 @@ describe("a checkpoint of a context", () => {
       } catch {
         return false;
       }
-    }, 5000);
+    });
     await small.stop();
   });
 
@@ -167,7 +167,7 @@ describe("a checkpoint of a context", () => {
     expect(await interpreters()).toBeGreaterThan(before + 4);
     await context.close();
     await copy.close();
-    await waitUntil(async () => (await interpreters()) <= before, 5000);
+    await waitUntil(async () => (await interpreters()) <= before);
     await expect(context.checkpoint()).rejects.toMatchObject({ code: "CONTEXT_ENDED" });
   });
 
@@ -282,7 +282,7 @@ for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
     await context.run(HARMS);
     await stranger.rollback(strangers);
     expect(value(await stranger.run("x"))).toBe("1");
-    await waitUntil(() => context.checkpoints.length === 0, 5000);
+    await waitUntil(() => context.checkpoints.length === 0);
     await expect(context.rollback(save)).rejects.toMatchObject({ code: "CHECKPOINT_NOT_FOUND" });
     await context.restart();
     expect(value(await context.run("1"))).toBe("1");
@@ -320,7 +320,7 @@ for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
       await context.close();
       await saving.catch(() => undefined);
     }
-    await waitUntil(async () => (await interpreters()) <= before, 5000);
+    await waitUntil(async () => (await interpreters()) <= before);
   });
 
   it("copies of copies have names as well, as deep as they go", async () => {

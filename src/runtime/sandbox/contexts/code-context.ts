@@ -276,10 +276,11 @@ export class CodeContext {
     const { instance, settings } = this.#host.sandbox;
     const killsBefore = (await instance.memoryKills()) ?? 0;
     const startedAt = performance.now();
-    const ending = new Interruption(kernel, options.timeoutMs ?? settings.timeoutMs, [
-      ...(options.signal === undefined ? [] : [options.signal]),
-      sink.signal,
-    ]);
+    const ending = new Interruption(kernel, {
+      timeoutMs: options.timeoutMs ?? settings.timeoutMs,
+      signals: [...(options.signal === undefined ? [] : [options.signal]), sink.signal],
+      cpuTimeMs: async () => (await instance.usage?.())?.cpuTimeMs,
+    });
     const output = new LimitedOutput(sink, options.maxOutputBytes, settings.maxOutputBytes, () =>
       ending.end("output-limit"),
     );

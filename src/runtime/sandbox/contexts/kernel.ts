@@ -4,6 +4,7 @@ import { SandboxError, toSandboxError } from "../../../kit/errors.js";
 import { withTimeout } from "../../../kit/timeout.js";
 import type { Instance } from "../../backends/index.js";
 import type { RunExit, RunHandle, RunRequest, WarmHandle } from "../../wire/index.js";
+import type { ContextLanguage } from "../languages/language.js";
 import type { RichResult } from "./context-result.js";
 import { type KernelMessage, parseKernelMessage } from "./kernel-messages.js";
 import { broken, encodeMessage, readMessages } from "./messages.js";
@@ -32,10 +33,11 @@ export interface KernelListener {
   result(result: RichResult, bytes: number): void;
 }
 
-export interface KernelOptions {
-  /** It takes interrupts as messages, besides the signal. */
-  readonly hearsInterrupts?: boolean;
-}
+/** How it is interrupted: see ContextLanguage. */
+export type KernelOptions = Pick<
+  ContextLanguage,
+  "hearsInterrupts" | "repeatsInterrupts" | "encodeRepeatedInterrupt"
+>;
 
 /** How an interpreter ended. */
 export interface KernelEnd {
@@ -50,7 +52,7 @@ export class Kernel {
   readonly ended: Promise<KernelEnd>;
   readonly isWarm: boolean;
   readonly #handle: RunHandle;
-  readonly #hearsInterrupts: boolean;
+  readonly #options: KernelOptions;
   readonly #ready = createDeferred<void>();
   readonly #end = createDeferred<KernelEnd>();
   #listener: KernelListener | undefined;
@@ -69,10 +71,10 @@ export class Kernel {
   #error: SandboxError | undefined;
   #isOver = false;
 
-  private constructor(handle: RunHandle, isWarm: boolean, { hearsInterrupts = false }: KernelOptions) {
+  private constructor(handle: RunHandle, isWarm: boolean, options: KernelOptions) {
     this.#handle = handle;
     this.isWarm = isWarm;
-    this.#hearsInterrupts = hearsInterrupts;
+    this.#options = options;
     this.ended = this.#end.promise;
     for (const type of ["stdout", "stderr"] as const) {
       handle[type].on("data", (data: Buffer) => this.#output(type, data));
@@ -127,7 +129,7 @@ export class Kernel {
     };
     try {
       this.#handle.control!.write(order);
-      if (this.#hearsInterrupts) this.#started(run);
+      if (this.#options.hearsInterrupts) this.#started(run);
       const outcome = await Promise.race([finished.promise, this.ended]);
       await this.#emptied();
       return outcome;
@@ -149,6 +151,15 @@ export class Kernel {
   interrupt(): void {
     this.#isInterrupted = true;
     if (this.#isStarted) this.#sendInterrupt();
+  }
+
+  /** The code has not come to its end: what it was just starting, or its shell beside that, may have missed the first one. */
+  interruptAgain(): void {
+    const { repeatsInterrupts, encodeRepeatedInterrupt } = this.#options;
+    if (repeatsInterrupts !== true || !this.#isStarted || this.#isOver) return;
+    this.#handle.signal(SIGINT);
+    if (encodeRepeatedInterrupt !== undefined)
+      this.#handle.control!.write(encodeRepeatedInterrupt(this.#runs));
   }
 
   /** Kills it and everything it started. */
@@ -201,7 +212,7 @@ export class Kernel {
 
   #sendInterrupt(): void {
     this.#handle.signal(SIGINT);
-    if (this.#hearsInterrupts)
+    if (this.#options.hearsInterrupts)
       this.#handle.control!.write(encodeMessage({ op: "interrupt", run: this.#runs }));
   }
 

@@ -44,6 +44,10 @@ export interface ContextLanguage {
   readonly takesInput?: boolean;
   /** Its runner takes interrupts as messages: a signal would only reach what the code started. */
   readonly hearsInterrupts?: boolean;
+  /** The signal is sent again while the code goes on: it may miss a process that is just being started. */
+  readonly repeatsInterrupts?: boolean;
+  /** What its runner reads with a repeated signal; left out: nothing. */
+  encodeRepeatedInterrupt?(run: number): string;
   /** The code as its runner takes it; left out: as it is. */
   rewrite?(code: string): Promise<string>;
   /** An order to run code, as its runner reads it; left out: a message in JSON. */

@@ -6,7 +6,7 @@ export type Node = TreeNode;
 export type SyncProblem = TreeProblem;
 export type { Tree } from "../../workspace/index.js";
 
-export type Side = "host" | "guest";
+type Side = "host" | "guest";
 
 /** Both sides of what was the same when it was last looked at, by path. */
 export type Base = Map<string, Readonly<Record<Side, Node>>>;

@@ -135,7 +135,7 @@ describe("a process that is killed", () => {
     }
   });
 
-  it("does not get in the way of others that use the same session", { timeout: 180_000 }, async () => {
+  it("does not get in the way of others that use the same session", async () => {
     const roots = [1, 2, 3].map((number) => join(kept.base, `workspace${number}`));
     for (const root of roots) mkdirSync(root);
     for (let round = 0; round < 12; round++) {

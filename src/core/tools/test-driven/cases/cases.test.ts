@@ -64,7 +64,7 @@ const SHARED: readonly TestCase[] = [
   { name: "no such name", call: "nothing()", expected: 1 },
 ];
 
-real.describe("cases", { timeout: 180_000 }, () => {
+real.describe("cases", () => {
   const testDriven = useTestDriven();
 
   it("of Python are each a process of its own, and compared here", async () => {

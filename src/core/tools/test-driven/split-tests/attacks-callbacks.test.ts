@@ -113,7 +113,7 @@ def test_ordinary():
     stand_in.assert_called_once_with(5)
 `;
 
-real.describe("what tests hand to a solution", { timeout: 180_000 }, () => {
+real.describe("what tests hand to a solution", () => {
   const testDriven = useTestDriven();
 
   it("can be used, and leads nowhere in the tests' process", async () => {

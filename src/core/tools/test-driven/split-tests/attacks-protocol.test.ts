@@ -79,7 +79,7 @@ const python = (hex: string) =>
 const node = (hex: string) =>
   `const fs = require("node:fs");\nexports.answer = () => {\n  const data = Buffer.from("${hex}", "hex");\n  for (let at = 0; at < data.length; ) at += fs.writeSync(3, data, at);\n  return 42;\n};\n`;
 
-real.describe("a solution that says something else than an answer ends the run", { timeout: 180_000 }, () => {
+real.describe("a solution that says something else than an answer ends the run", () => {
   const testDriven = useTestDriven();
 
   it("and would pass without it", async () => {

@@ -195,7 +195,7 @@ test("what goes on for ever", () => {
 test("parent", async (t) => { await t.test("child", () => {}); });
 `;
 
-real.describe("tests in JavaScript apart from their solution", { timeout: 180_000 }, () => {
+real.describe("tests in JavaScript apart from their solution", () => {
   const testDriven = useTestDriven();
 
   it("find everything as it would be in one process", async () => {

@@ -381,7 +381,7 @@ def test_more():
 def recurse(): return recurse()
 `;
 
-real.describe("tests in Python apart from their solution", { timeout: 180_000 }, () => {
+real.describe("tests in Python apart from their solution", () => {
   const testDriven = useTestDriven();
 
   it("find everything as it would be in one process", async () => {

@@ -416,7 +416,7 @@ export function textOf(tree: FlatTree, string: number): string {
 }
 
 /** What parentheses and types are put around. */
-export function unwrapped(tree: FlatTree, node: number): number {
+function unwrapped(tree: FlatTree, node: number): number {
   let inner = node;
   for (let depth = 0; depth < MAX_CHAINED && inner !== -1 && WRAPPERS.has(tree.kind(inner)); depth++) {
     inner = namedChildren(tree, inner)[0] ?? -1;

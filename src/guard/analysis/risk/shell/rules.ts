@@ -31,11 +31,11 @@ function rule(
 export const DOWNLOADERS: readonly string[] = words(`
   curl wget fetch aria2c lwp-download http https axel ftp tftp scp nc ncat netcat socat openssl
 `);
-export const DECODERS: readonly string[] = words(
+const DECODERS: readonly string[] = words(
   "base64 base32 xxd openssl gunzip zcat uudecode rev tr od gpg bzcat xzcat printf perl",
 );
-export const SHELLS: readonly string[] = words("sh bash zsh dash ksh ash fish csh tcsh");
-export const INTERPRETERS: readonly string[] = [
+const SHELLS: readonly string[] = words("sh bash zsh dash ksh ash fish csh tcsh");
+const INTERPRETERS: readonly string[] = [
   ...SHELLS,
   "python",
   "python2",

@@ -181,7 +181,7 @@ const OURS = ["/workspace", "/opt/skerry", "/dev", "/proc", "/sys"];
 const SYSTEM = ["/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/sbin", "/usr"];
 
 /** Where an image wants volumes and gets limited memory instead. Throws where it cannot have that either. */
-export function volumesInMemory(volumes: readonly string[]): string[] {
+function volumesInMemory(volumes: readonly string[]): string[] {
   const paths = [...new Set(volumes.map((path) => posix.join("/", path, ".").replace(/(?<=.)\/$/, "")))];
   return paths.filter((path) => {
     if (COVERED.includes(path)) return false;

@@ -76,7 +76,7 @@ describe("volumes with the guest", () => {
     } finally {
       await container.remove({ force: true });
     }
-  }, 180_000);
+  });
 
   it("go at once when no guest starts from one whose maker is gone, and never while it lives", async () => {
     const stateDir = temporaryDirectory();
@@ -95,5 +95,5 @@ describe("volumes with the guest", () => {
       false,
       true,
     ]);
-  }, 180_000);
+  });
 });

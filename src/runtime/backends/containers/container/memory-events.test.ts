@@ -9,7 +9,7 @@ import { createDockerBackend } from "../../docker/backend.js";
 
 const { describe, it } = requires("docker");
 
-describe("memory kills of a daemon elsewhere", { timeout: 180_000 }, () => {
+describe("memory kills of a daemon elsewhere", () => {
   let docker: TestDaemon;
   let gate: TcpForwarder;
   let stateDir: string;

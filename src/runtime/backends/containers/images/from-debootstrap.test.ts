@@ -52,7 +52,7 @@ it("ends with the reason when it is cancelled while the archive is sent", async 
   const building = buildImage(docker, { from: "debootstrap", signal: interrupt.signal });
   await expect(building).rejects.toBe(reason);
   server.close();
-}, 180_000);
+});
 
 it("says how to build without a registry where there is none", async () => {
   const path = join(directory, "registry");

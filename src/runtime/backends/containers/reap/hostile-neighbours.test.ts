@@ -46,7 +46,7 @@ describe("a container among others", () => {
       expect(limit).toBe(64 * MB);
       const again = await recycle(backend, used);
       expect(await socketLimit(again)).toBe(64 * MB);
-    }, 180_000);
+    });
 
     it(`is no process of a user that this host may have (shareFiles ${shareFiles})`, async () => {
       const instance = await create(open({ shareFiles }));
@@ -56,7 +56,7 @@ describe("a container among others", () => {
       expect(
         await sh(instance, "exec 2>&1; echo $USER; echo x > file && stat -c %u file . ; cat ~/file"),
       ).toBe(`agent\n${UID}\n${UID}\nx`);
-    }, 180_000);
+    });
   }
 
   /** An image of the sandboxes' own with more in its description. */
@@ -88,7 +88,7 @@ describe("a container among others", () => {
         ),
       ).toEqual([]);
     }
-  }, 180_000);
+  });
 
   it.each(["/workspace/output", "/etc", "/opt/skerry/sub", "/dev/shm", "/usr/local/../lib/x"])(
     "refuses an image with a volume at %s",
@@ -116,7 +116,7 @@ describe("a container among others", () => {
     const remove = client.getVolume((guest as { name: string }).name).remove();
     await remove.catch((error) => expect(error).toMatchObject({ statusCode: 409 }));
     expect((await anonymous()).filter((name) => !before.includes(name))).toEqual([]);
-  }, 180_000);
+  });
 
   it("is not taken for left behind when a user made it from an image of a sandbox", async () => {
     const client = await connectDocker({ host: orders.docker.host });
@@ -147,5 +147,5 @@ describe("a container among others", () => {
     } finally {
       for (const each of made) await each.remove({ force: true, v: true }).catch(() => undefined);
     }
-  }, 180_000);
+  });
 });

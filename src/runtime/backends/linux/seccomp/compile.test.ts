@@ -167,7 +167,7 @@ function profileOf(syscalls: SeccompRule[]): SeccompProfile {
   return { defaultAction: "SCMP_ACT_ERRNO", archMap, syscalls };
 }
 
-describe("compileSeccomp", { timeout: 180_000 }, () => {
+describe("compileSeccomp", () => {
   it.each(ARCHES)("decides on %s as the profile reads, for any profile and call", (arch) => {
     fc.assert(
       fc.property(profiles, fc.array(callsOn(arch), { minLength: 40, maxLength: 40 }), (profile, calls) => {

@@ -16,7 +16,7 @@ export const ARCHITECTURES = {
 } as const satisfies Record<SeccompArch, { audit: number; profileName: string }>;
 
 /** SECCOMP_RET_* values. */
-export const VERDICTS = {
+const VERDICTS = {
   SCMP_ACT_ALLOW: 0x7fff0000,
   SCMP_ACT_LOG: 0x7ffc0000,
   SCMP_ACT_ERRNO: 0x00050000,
@@ -27,7 +27,7 @@ export const VERDICTS = {
 } as const satisfies Record<SeccompAction, number>;
 
 /** The first number of the x32 ABI, whose calls reach the same code under numbers a filter may not list. */
-export const X32_BIT = 0x40000000;
+const X32_BIT = 0x40000000;
 
 const EPERM = 1;
 const ENOSYS = 38;
@@ -74,12 +74,12 @@ export function compileSeccomp(profile: SeccompProfile, arch: SeccompArch): Buff
 }
 
 /** The verdict of an action as the kernel encodes it. */
-export function verdictOf(action: SeccompAction, errnoRet = EPERM): number {
+function verdictOf(action: SeccompAction, errnoRet = EPERM): number {
   return action === "SCMP_ACT_ERRNO" ? errno(errnoRet) : VERDICTS[action];
 }
 
 /** The verdict for a number that is in no header. */
-export function unknownNumberVerdict(profile: SeccompProfile): number {
+function unknownNumberVerdict(profile: SeccompProfile): number {
   return profile.defaultAction === "SCMP_ACT_ERRNO" ? errno(ENOSYS) : VERDICTS[profile.defaultAction];
 }
 

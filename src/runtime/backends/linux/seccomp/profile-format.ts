@@ -12,7 +12,7 @@ export type SeccompAction =
   | "SCMP_ACT_KILL_PROCESS";
 
 /** How an argument is compared, unsigned, all 64 bits. */
-export type SeccompOperator =
+type SeccompOperator =
   | "SCMP_CMP_EQ"
   | "SCMP_CMP_NE"
   | "SCMP_CMP_LT"
@@ -40,7 +40,7 @@ export interface SeccompRule {
   readonly comment?: string;
 }
 
-export interface SeccompArchitecture {
+interface SeccompArchitecture {
   readonly architecture: "SCMP_ARCH_X86_64" | "SCMP_ARCH_AARCH64";
   /** Always empty: we let no second ABI in. */
   readonly subArchitectures: readonly never[];

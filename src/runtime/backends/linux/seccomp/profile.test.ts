@@ -62,7 +62,7 @@ function callsNearConditions(arch: SeccompArch): fc.Arbitrary<SeccompCall> {
   });
 }
 
-describe("the profile", { timeout: 180_000 }, () => {
+describe("the profile", () => {
   it("survives JSON unchanged, so that Docker can read it", () => {
     expect(parseSeccompProfile(JSON.parse(JSON.stringify(PROFILE)))).toEqual(PROFILE);
   });

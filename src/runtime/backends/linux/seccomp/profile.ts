@@ -224,7 +224,7 @@ function masked(index: number, mask: number, value: number): SeccompCondition {
  * Conditions of which exactly one holds when the low half of an argument is none of `values`. There is no
  * "masked not equal", so the values are walked bit by bit: each side that leads to none of them is a condition.
  */
-export function lowExcept(
+function lowExcept(
   index: number,
   values: readonly number[],
   bit = 31,

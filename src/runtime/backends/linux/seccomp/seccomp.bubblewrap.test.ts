@@ -102,7 +102,7 @@ function probe(attempts: readonly Attempt[], profile: SeccompProfile | undefined
   return readOutcomes(run.stdout);
 }
 
-describe.skipIf(unavailable !== undefined)("the filter, loaded by bubblewrap", { timeout: 180_000 }, () => {
+describe.skipIf(unavailable !== undefined)("the filter, loaded by bubblewrap", () => {
   beforeAll(() => {
     const source = fileURLToPath(new URL("probe.c", import.meta.url));
     const built = spawnSync("gcc", ["-O1", "-static", "-o", join(workspace, "probe"), source], {

@@ -11,8 +11,10 @@ export const BASH: Language = {
     interpreter: ["bash"],
     runner: "bash/bash-context.sh",
     copies: false,
-    // Two lines: an interrupt makes bash forget the first, never the second.
-    encodeRun: (run, code) => `__skerry_run ${run} ${quoteForBash(code)}\n__skerry_done $? ${run}\n`,
+    repeatsInterrupts: true,
+    // An interrupt for the code before may make bash forget the first character.
+    encodeRun: (run, code) => `\n__skerry_run ${run} ${quoteForBash(code)}\n`,
+    encodeRepeatedInterrupt: (run) => `\n__skerry_done $? ${run}\n`,
   },
 };
 

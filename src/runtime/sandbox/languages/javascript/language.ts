@@ -38,6 +38,7 @@ export function nodeContext(grammar: "javascript" | "typescript"): ContextLangua
     args: [grammar],
     copies: false,
     hearsInterrupts: true,
+    repeatsInterrupts: true,
     // Module syntax is only understood in files.
     rewrite: async (code) => (await import("./rewrite-module-syntax.js")).rewriteModuleSyntax(code, grammar),
   };
