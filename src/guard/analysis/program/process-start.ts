@@ -38,9 +38,18 @@ export type ProcessStart = {
   | { readonly kind: "code"; readonly code: string | undefined }
 );
 
+/** A file that a program writes; what is not known of it is undefined. */
+export interface WrittenFile {
+  readonly path: string;
+  readonly text: string | undefined;
+}
+
 /** Every process that a program starts, as far as a scan or its facts tell. */
 export interface ProcessStarts {
   readonly found: readonly ProcessStart[];
+  readonly written?: readonly WrittenFile[];
+  /** Files that it may load as code of its own language. */
+  readonly loads?: readonly string[];
   /** Where the program makes no sense. */
   readonly problem: { readonly at: number; readonly what: string } | undefined;
 }

@@ -3,7 +3,7 @@ import { isCommandVariable } from "../shell/command-variables.js";
 import { GIVEN_BY_TEXT } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";
 import type { FlatTree } from "./flat-tree.js";
-import { type FunctionTable, isStarting, type KnownFunction } from "./known-functions.js";
+import { type FunctionTable, isStarting, type KnownFunction, SELF } from "./known-functions.js";
 import type { Loops } from "./loops.js";
 import {
   type Arguments,
@@ -12,9 +12,10 @@ import {
   type ProcessStart,
   startsOf,
   unknownStart,
+  type WrittenFile,
 } from "./process-start.js";
 import type { ProgramEvaluator } from "./program-evaluator.js";
-import { allTexts, HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
+import { allTexts, certainText, HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
 
 export const HIDING = MARKS.built | MARKS.decoded;
 export const HIDDEN_NAME: Match = {
@@ -48,6 +49,9 @@ export abstract class ProgramReader {
   protected readonly mentions: { known: KnownFunction; offset: number }[] = [];
   protected readonly signs: { match: Match; offset: number }[] = [];
   protected readonly inputs: { value: Value; offset: number }[] = [];
+  /** Without a text: what is written into an opened file. */
+  private readonly files: { path: string; text: string | undefined; opened: boolean }[] = [];
+  private readonly pieces: Value[] = [];
   private loosened: ProcessStart | undefined;
   private readonly parts: { from: number; to: number; match: Match; when: (call: KnownCall) => boolean }[] =
     [];
@@ -85,8 +89,36 @@ export abstract class ProgramReader {
         signs,
         inputs,
       },
-      ...{ errorAt: tree.errorAt, incomplete, installScript: INSTALLS.test(tree.text) },
+      ...{
+        written: this.written(),
+        errorAt: tree.errorAt,
+        incomplete,
+        installScript: INSTALLS.test(tree.text),
+      },
     };
+  }
+
+  /** Whatever is written into one opened file may be in any of them. */
+  private written(): WrittenFile[] {
+    const known = this.pieces.map((piece) => certainText(piece));
+    const all = known.length === 0 || known.includes(undefined) ? undefined : known.join("");
+    return this.files.map(({ path, text, opened }) => ({ path, text: opened ? all : text }));
+  }
+
+  private readFile(call: KnownCall): void {
+    if (call.known.rule !== "file") return;
+    const opened = call.known.mode !== undefined;
+    for (const [ref, access] of call.known.paths ?? []) {
+      if (
+        opened
+          ? !argument(call, call.known.mode!).texts.some((mode) => /[wax+]/.test(mode))
+          : access !== "write"
+      )
+        continue;
+      const body = argument(call, ref === SELF ? [0, "data"] : [1, "data"]);
+      for (const path of argument(call, ref).texts)
+        if (!path.includes(HOLE)) this.files.push({ path, text: certainText(body), opened });
+    }
   }
 
   /** Here the program may give its names other values, or processes other variables: any that it starts may be another. */
@@ -170,6 +202,10 @@ export abstract class ProgramReader {
     const given = evaluator.argumentsOf(node);
     const method = this.memberOf(callee);
     this.readKeys(node, [...given.keywords.keys()]);
+    for (const [key, value] of given.keywords)
+      if (OTHER_PROGRAM.test(key) && done.size === 0 && value.texts.length > 0)
+        for (const text of value.texts)
+          this.starts.push({ at: tree.start(node), via: key, kind: "argv", argv: [text, undefined] });
     if (!READS.test(method ?? ""))
       this.readKeys(
         node,
@@ -184,6 +220,7 @@ export abstract class ProgramReader {
         this.apply(known, method, node, given);
       }
     }
+    if (/^(?:write|end|writelines)$/.test(method ?? "")) this.pieces.push(given.args[0] ?? UNKNOWN);
     this.handOn(node, given);
     if (done.size === 0) this.readTexts(node, method ?? this.valueOf(callee).names[0] ?? "", given);
     if (done.size === 0)
@@ -200,6 +237,8 @@ export abstract class ProgramReader {
   private readTexts(node: number, name: string, { args, keywords }: Arguments): void {
     if (PRINTS.test(name)) return;
     const at = this.tree.start(node);
+    if (args.some(({ texts }) => texts.some((one) => STARTING_MODULE.test(one))))
+      this.starts.push(unknownStart(at, name || "a call"));
     for (const code of [...args, ...keywords.values()].flatMap((value) => allTexts(value, 16)))
       if (STARTS_BY_TEXT.test(code)) this.starts.push({ at, via: name || "a call", kind: "code", code });
   }
@@ -217,6 +256,7 @@ export abstract class ProgramReader {
     const started = startsOf(call);
     this.calls.push(call);
     this.starts.push(...started);
+    this.readFile(call);
     // Data that calls functions when it is unpacked, and that came from elsewhere.
     const data = known.unpacks === undefined ? UNKNOWN : argument(call, known.unpacks);
     if ((data.marks & (MARKS.network | MARKS.decoded)) !== 0)
@@ -268,7 +308,8 @@ export abstract class ProgramReader {
       .map(({ name }) => name);
     const handed = [...new Set([...names, ...reached])].filter((name) => {
       const known = table.find(name);
-      if (known === undefined) return table.canStart(name) && !QUIET_MODULES.has(name);
+      if (known === undefined)
+        return isUnknownMember(name, table) || (table.canStart(name) && !QUIET_MODULES.has(name));
       return isStarting(known) || (known.rule === "dynamic-import" && !name.endsWith(")"));
     });
     if (handed.length > 0 && this.isHandedOn(node))
@@ -330,10 +371,14 @@ const DESTRUCTION: Match = {
   why: "Destroys machines, or everything that a service holds.",
 };
 
+/** Options of libraries that name the program which they start. */
+const OTHER_PROGRAM = /^(?:exec|executable|binary|browser)_?[pP]ath$/;
 const STARTS_BY_TEXT =
   /\b(?:os|posix|subprocess|pty)\s*\.\s*(?:system|popen|exec\w+|spawn\w*|run|call|check_\w+|Popen)\s*\(|__import__\s*\(|\b(?:exec|spawn)(?:File)?(?:Sync)?\s*\(\s*['"`]|['"]child_process['"]\s*\)/;
+/** A module that does nothing else: who asks for it by its name loads it. */
+const STARTING_MODULE = /^(?:node:)?child_process\/?$/;
 const PRINTS =
-  /(?:^|\.)(?:print|log|info|debug|warn(?:ing)?|error|exception|write\w*|append|push|test|match|search|find\w*|includes|replace\w*|compile|endswith|startswith)$/;
+  /(?:^|\.)(?:(?:un|do)?[mM]ock|to\w+|has|get|set|add|delete|print|log|info|debug|warn(?:ing)?|error|exception|write\w*|append|push|test|match|search|find\w*|includes|replace\w*|compile|endswith|startswith)$/;
 
 /** followed: a name that the evaluator knows; passed up: what stands around it has the same value. */
 export type Use = "followed" | "handed on" | "passed up";

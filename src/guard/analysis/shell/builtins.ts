@@ -64,6 +64,8 @@ const BUILTINS: ReadonlyMap<string, Builtin> = new Map<string, Builtin>([
   ["hash", runHash],
   ["jobs", runJobs],
   ["compgen", runCompgen],
+  ["complete", runCompgen],
+  ["bind", runBind],
   ["shopt", runShopt],
   ["fc", runFc],
   ["enable", runEnable],
@@ -292,6 +294,15 @@ function runEnable(walker: Walker, call: Call, args: readonly Field[]): Handled 
   walker.emit(call);
   if (args.some(({ text }) => /^-[a-z]*f/.test(text) || !isKnown(text)))
     walker.emitUnknown(call, "enable -f");
+  return UNSEEN;
+}
+
+/** `bind -x '"a": command'`: what a key runs. */
+function runBind(walker: Walker, call: Call, args: readonly Field[]): Handled {
+  walker.emit(call);
+  const text = optionValue(readOptions(args, { short: "mfqurx" }), "x");
+  if (text !== undefined)
+    walker.runText(call, text.text.replace(/^[^:]*:\s*/, ""), new Environment(), "bind -x");
   return UNSEEN;
 }
 

@@ -6,6 +6,10 @@ import type { Call, Walker } from "./walker.js";
 /** False: it has nothing of its own to run in this form. */
 type Program = (walker: Walker, call: Call, args: readonly Field[]) => unknown;
 
+export function isSpecialProgram(name: string): boolean {
+  return PROGRAMS.has(name) || COMMAND_OPTIONS.has(name);
+}
+
 /** Runs a program that has its own way of saying what else to run; false when the name is none of them. */
 export function runSpecialProgram(walker: Walker, call: Call, name: string): boolean {
   const run = PROGRAMS.get(name);
@@ -108,6 +112,9 @@ function packageRunner(name: string, subcommands: readonly string[]): Program {
       walker.emit(call);
       runOptionValues(walker, call, name, ["-c", "--call"]);
       if (unknown) walker.emitUnknown(call, name);
+      // `npm pkg set scripts.x=…`
+      for (const script of words.filter((word) => /^scripts\.[\w:-]+=/.test(word)))
+        walker.runText(call, script.slice(script.indexOf("=") + 1), new Environment(), `${name} pkg set`);
       if (subcommand === undefined) return;
       options = readOptions(options.operands.slice(subcommand.split(" ").length), PACKAGE_OPTIONS);
     } else {

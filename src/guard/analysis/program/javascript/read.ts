@@ -94,6 +94,10 @@ class JavaScriptReader extends ProgramReader {
 
   private importModule(specifier: string, node: number): void {
     this.imports.push({ module: specifier, offset: this.tree.start(node) });
+    // What starts processes leaves the program under a name of its own, or comes in without one.
+    const leaves = this.tree.kind(node) === "export_statement" && TABLE.canStart(moduleNameOf(specifier));
+    if (leaves || specifier === "shelljs/global")
+      this.starts.push(unknownStart(this.tree.start(node), specifier));
     if (specifier.startsWith("data:"))
       this.starts.push({
         at: this.tree.start(node),
@@ -191,6 +195,7 @@ class JavaScriptReader extends ProgramReader {
   }
 
   protected readName(name: string, node: number, { args }: Arguments): void {
+    if (/^process\.execArgv\.(?:push|unshift|splice)$/.test(name)) this.loosen(node, name);
     if (LOADERS.has(name)) this.readLoader(args[0] ?? UNKNOWN, node);
     if (/^(?:Object|Reflect)\.(?:assign|set|define\w+)$/.test(name) && args[0]?.names.includes("process"))
       this.loosen(node, name);

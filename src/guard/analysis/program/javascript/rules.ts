@@ -41,7 +41,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     words(`
       repl.start module.register module.registerHooks module.runMain v8.setFlagsFromString
       v8.startupSnapshot.setDeserializeMainFunction jiti jiti.createJiti().evalModule ts-node.create ts-node.register
-      node-serialize.unserialize jsonpath.query test.run
+      node-serialize.unserialize jsonpath.query test.run inspector.Session().post inspector.promises.Session().post
     `),
     { called: true, starts: ["unknown", 0] },
   ),
@@ -96,6 +96,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
       process._debugProcess Deno.dlopen bun.ffi.* ffi-napi.* ffi.* koffi.* node-ffi.*
       ref-napi.* Bun.dlopen
     `),
+    starts: ["unknown", 0],
     why: "Calls native code: no rule of this language holds there.",
   },
   known(
@@ -150,6 +151,10 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     ["child_process.fork", "cluster.fork"],
     { starts: ["fork", 0], paths: [[0, "read"]], endless: "high" },
   ),
+  known("medium", "process", "Starts a shell.", ["*.execSync"], { starts: ["command-if-text", 0] }),
+  known("medium", "process", "Starts another program.", ["*.spawnSync", "*.execFileSync"], {
+    starts: ["spawn", 0],
+  }),
   {
     rule: "process",
     level: "medium",

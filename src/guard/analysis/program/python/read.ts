@@ -1,6 +1,7 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { rankOf } from "../../rules/levels.js";
 import { isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
+import { RUNNING_MODULES } from "../../shell/interpreters.js";
 import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { createFunctionTable, isStarting } from "../known-functions.js";
@@ -202,6 +203,8 @@ class PythonReader extends ProgramReader {
       name === "multiprocessing.set_executable" ||
       (name === "logging.config.dictConfig" && callsByName(args))
     )
+      this.starts.push(unknownStart(tree.start(node), name));
+    if (name === "runpy.run_module" && args[0]?.texts.every((one) => RUNNING_MODULES.test(one)) !== false)
       this.starts.push(unknownStart(tree.start(node), name));
     const [, owner] = /^(.*)\.__getattribute__$/.exec(name) ?? [];
     if (owner !== undefined) this.readHiddenName([owner], args[0] ?? UNKNOWN, node);

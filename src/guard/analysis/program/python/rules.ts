@@ -124,7 +124,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
       subprocess.getoutput
       subprocess.getstatusoutput commands.getoutput commands.getstatusoutput pexpect.run pexpect.spawn
       asyncio.create_subprocess_shell asyncio.subprocess.create_subprocess_shell
-      builtins.get_ipython().system invoke.run
+      builtins.get_ipython().system invoke.run IPython.utils.process.getoutput IPython.utils.process.system
     `),
     starts: ["command", [0, "command"]],
     endless: "high",
@@ -160,6 +160,9 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     words("asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec os.startfile"),
     { starts: ["words", 0], endless: "high" },
   ),
+  known("medium", "process", "Runs what a notebook would.", words("*.run_line_magic *.run_cell_magic"), {
+    starts: ["unknown", 0],
+  }),
   known("medium", "process", "Starts another program.", ["*.subprocess_exec"], { starts: ["words", 1] }),
   known(
     "medium",

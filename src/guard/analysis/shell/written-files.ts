@@ -1,0 +1,105 @@
+import { type Field, isKnown } from "./fields.js";
+import type { ShellRedirect } from "./shell-program.js";
+import type { Call, InlineLanguage } from "./walker.js";
+
+/** What a file holds that the text itself makes: a text, or a copy of a program; neither: not known. */
+interface Version {
+  readonly text?: string | undefined;
+  readonly copyOf?: string;
+}
+
+/** A place where a file is run. */
+export interface FileRun {
+  readonly call: Call;
+  readonly path: string;
+  /** What reads it; undefined: its first line says. */
+  readonly language: InlineLanguage | "shell" | undefined;
+}
+
+const MAX_VERSIONS = 16;
+
+/** What is written into files and which files run, in whatever order, by their names without directories. */
+export class WrittenFiles {
+  private readonly versions = new Map<string, readonly Version[]>();
+  private readonly runs: FileRun[] = [];
+  private readonly taken = new Set<string>();
+
+  write(path: string, text: string | undefined, appends = false): void {
+    const all = this.versions.get(nameOf(path)) ?? [];
+    const last = appends ? all.at(-1) : undefined;
+    const whole = last === undefined ? text : last.text === undefined ? undefined : last.text + (text ?? "");
+    const version = { text: text === undefined || all.length >= MAX_VERSIONS ? undefined : whole };
+    this.versions.set(nameOf(path), [...(last === undefined ? all : all.slice(0, -1)), version]);
+  }
+
+  /** Standard output that goes to files. */
+  redirect(own: readonly ShellRedirect[], output: string | undefined): void {
+    for (const { operator, target } of own)
+      if (target !== undefined && /^(?:0*1|&)?>[>|]?$/.test(operator))
+        this.write(target, output, operator.endsWith(">>"));
+  }
+
+  /** Programs that write what they are given, or give a file another name. */
+  command(name: string, { fields, stdin }: Call): void {
+    const words = fields.slice(1).map(({ text }) => text);
+    const operands = words.filter((word) => !word.startsWith("-"));
+    if (name === "tee") {
+      const text = stdin.kind === "content" ? stdin.content.text : undefined;
+      for (const path of operands) this.write(path, text, words.includes("-a"));
+    }
+    if (!/^(?:g?cp|mv|ln|install)$/.test(name)) return;
+    const to = operands.at(-1);
+    for (const from of operands.slice(0, -1)) {
+      const known = this.versions.get(nameOf(from)) ?? [isKnown(from) ? { copyOf: from } : {}];
+      for (const path of [to!, from]) if (isKnown(path)) this.versions.set(nameOf(path), known);
+    }
+  }
+
+  run(call: Call, path: string, language: FileRun["language"]): void {
+    if (isKnown(path)) this.runs.push({ call, path, language });
+  }
+
+  /** The runs of files that have been written by now, each with what such a file may hold. */
+  take(): (FileRun & Version)[] {
+    return this.runs.flatMap((run) =>
+      (this.versions.get(nameOf(run.path)) ?? []).flatMap((version) => {
+        const words = run.call.fields.map(({ text }) => text);
+        const key = JSON.stringify([run.path, run.language, words, version]);
+        if (this.taken.has(key)) return [];
+        this.taken.add(key);
+        return [{ ...run, ...version }];
+      }),
+    );
+  }
+}
+
+const LANGUAGES: readonly (readonly [RegExp, InlineLanguage])[] = [
+  [/python/, "python"],
+  [/\b(?:node|bun)/, "javascript"],
+  [/\b(?:deno|ts-?node|tsx)/, "typescript"],
+  [/perl/, "perl"],
+  [/ruby/, "ruby"],
+  [/php/, "php"],
+  [/lua/, "lua"],
+  [/awk/, "awk"],
+];
+
+/** What reads a file that is run by its name: `#!/usr/bin/env python3`. */
+export function readerOf(text: string): InlineLanguage | "shell" {
+  const first = /^#!.*/.exec(text)?.[0] ?? "";
+  return LANGUAGES.find(([pattern]) => pattern.test(first))?.[1] ?? "shell";
+}
+
+/** Another name for a program, not only another place. */
+export function isRenamed(path: string, copyOf: string): boolean {
+  return nameOf(path) !== nameOf(copyOf);
+}
+
+/** Words with the program in front of them that they are a copy of. */
+export function asOriginal(copyOf: string, [first, ...rest]: readonly Field[]): readonly Field[] {
+  return first === undefined ? [] : [{ ...first, text: copyOf }, ...rest];
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
