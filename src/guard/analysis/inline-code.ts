@@ -29,7 +29,9 @@ export async function runInlineCode(
     const place = whole ? problem.at : call.place;
     walk.problem(place, whole ? problem.what : `in ${call.via.join(", ")}: ${problem.what}`);
   }
-  for (const { path, text } of written) walk.files.write(path, text);
+  for (const { path, text, copyOf, appends } of written)
+    if (copyOf === undefined) walk.files.write(path, text, appends);
+    else walk.files.copy(copyOf, path);
   for (const path of loads) walk.runFile(call, path, language);
   for (const each of found) runStart(walk, language, each, whole ? { ...call, place: each.at } : call);
 }
@@ -85,7 +87,9 @@ async function startsOfProgram(
   work: WorkBudget,
 ): Promise<ProcessStarts> {
   const { starts, errorAt, incomplete, imports, calls, written } = await readProgram(language, code, work);
-  const texts = calls.flatMap(({ known, args }) => (known.unpacks === 0 ? (args[0]?.texts ?? []) : []));
+  const texts = calls.flatMap(({ known, args }) =>
+    /^dynamic-/.test(known.rule) ? args.flatMap((arg) => arg.texts) : [],
+  );
   const loads =
     written.length === 0 ? [] : [...imports.flatMap(({ module }) => filesOf(module, language)), ...texts];
   const parts = { found: starts, written, loads };

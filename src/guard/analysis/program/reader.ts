@@ -3,11 +3,18 @@ import { isCommandVariable } from "../shell/command-variables.js";
 import { GIVEN_BY_TEXT } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";
 import type { FlatTree } from "./flat-tree.js";
-import { type FunctionTable, isStarting, type KnownFunction, SELF } from "./known-functions.js";
+import {
+  type ArgumentRef,
+  type FunctionTable,
+  isStarting,
+  type KnownFunction,
+  SELF,
+} from "./known-functions.js";
 import type { Loops } from "./loops.js";
 import {
   type Arguments,
   argument,
+  isWriting,
   type KnownCall,
   type ProcessStart,
   startsOf,
@@ -50,7 +57,7 @@ export abstract class ProgramReader {
   protected readonly signs: { match: Match; offset: number }[] = [];
   protected readonly inputs: { value: Value; offset: number }[] = [];
   /** Without a text: what is written into an opened file. */
-  private readonly files: { path: string; text: string | undefined; opened: boolean }[] = [];
+  private readonly files: (WrittenFile & { opened?: boolean })[] = [];
   private readonly pieces: Value[] = [];
   private loosened: ProcessStart | undefined;
   private readonly parts: { from: number; to: number; match: Match; when: (call: KnownCall) => boolean }[] =
@@ -102,22 +109,27 @@ export abstract class ProgramReader {
   private written(): WrittenFile[] {
     const known = this.pieces.map((piece) => certainText(piece));
     const all = known.length === 0 || known.includes(undefined) ? undefined : known.join("");
-    return this.files.map(({ path, text, opened }) => ({ path, text: opened ? all : text }));
+    return this.files.map((file) => (file.opened === true ? { path: file.path, text: all } : file));
   }
 
   private readFile(call: KnownCall): void {
-    if (call.known.rule !== "file") return;
-    const opened = call.known.mode !== undefined;
-    for (const [ref, access] of call.known.paths ?? []) {
-      if (
-        opened
-          ? !argument(call, call.known.mode!).texts.some((mode) => /[wax+]/.test(mode))
-          : access !== "write"
-      )
-        continue;
-      const body = argument(call, ref === SELF ? [0, "data"] : [1, "data"]);
-      for (const path of argument(call, ref).texts)
-        if (!path.includes(HOLE)) this.files.push({ path, text: certainText(body), opened });
+    const { known, name } = call;
+    const [first, second] = known.paths ?? [];
+    if (known.rule !== "file" || first === undefined) return;
+    const texts = (ref: ArgumentRef) => argument(call, ref).texts.filter((path) => !path.includes(HOLE));
+    if (second !== undefined) {
+      const link = first[0] === SELF && !/re(?:name|place)$/.test(name);
+      const [from, to] = link ? [second[0], first[0]] : [first[0], second[0]];
+      for (const copyOf of texts(from)) for (const path of texts(to)) this.files.push({ path, copyOf });
+    } else if (isWriting(call) || (known.mode === undefined && first[1] === "write")) {
+      const at = first[0] === SELF ? 0 : 1;
+      const body = Array.isArray(first[0]) && first[0][0] !== 0 ? UNKNOWN : argument(call, [at, "data"]);
+      const file = {
+        text: certainText(body),
+        appends: /append/.test(name),
+        opened: known.mode !== undefined,
+      };
+      for (const path of texts(first[0])) this.files.push({ path, ...file });
     }
   }
 
@@ -203,7 +215,7 @@ export abstract class ProgramReader {
     const method = this.memberOf(callee);
     this.readKeys(node, [...given.keywords.keys()]);
     for (const [key, value] of given.keywords)
-      if (OTHER_PROGRAM.test(key) && done.size === 0 && value.texts.length > 0)
+      if (OTHER_PROGRAM.test(key) && ![...done].some(isStarting))
         for (const text of value.texts)
           this.starts.push({ at: tree.start(node), via: key, kind: "argv", argv: [text, undefined] });
     if (!READS.test(method ?? ""))

@@ -192,7 +192,11 @@ function runProgramInput(
   name: string,
 ): void {
   const content = file?.content ?? (call.stdin.kind === "content" ? call.stdin.content : undefined);
-  if (call.byProgram === true && call.stdin.kind === "inherited" && call.fields.length === 1)
+  if (
+    call.byProgram === true &&
+    call.stdin.kind === "inherited" &&
+    (call.fields.length === 1 || file !== undefined)
+  )
     walker.emitUnknown(call, name);
   if (content === undefined) return;
   const via = file?.content !== undefined || call.stdin.kind !== "content" ? "<(…)" : call.stdin.via;

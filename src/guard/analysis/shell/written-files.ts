@@ -49,10 +49,12 @@ export class WrittenFiles {
     }
     if (!/^(?:g?cp|mv|ln|install)$/.test(name)) return;
     const to = operands.at(-1);
-    for (const from of operands.slice(0, -1)) {
-      const known = this.versions.get(nameOf(from)) ?? [isKnown(from) ? { copyOf: from } : {}];
-      for (const path of [to!, from]) if (isKnown(path)) this.versions.set(nameOf(path), known);
-    }
+    for (const from of operands.slice(0, -1)) this.copy(from, to!);
+  }
+
+  copy(from: string, to: string): void {
+    const known = this.versions.get(nameOf(from)) ?? [isKnown(from) ? { copyOf: from } : {}];
+    for (const path of [to, from]) if (isKnown(path)) this.versions.set(nameOf(path), known);
   }
 
   run(call: Call, path: string, language: FileRun["language"]): void {

@@ -119,6 +119,12 @@ class JavaScriptReader extends ProgramReader {
     if (owner.names.some((name) => name.startsWith("require.cache"))) this.sign(REPLACED_MODULE, node);
     if (owner.names.includes("process.env")) this.readKeys(node, [this.memberOf(target)]);
     if (owner.names.some((name) => PURE.test(name))) this.loosen(node, owner.names[0]!);
+    const below = this.memberOf(tree.child(target, "object"));
+    if (
+      below === "__proto__" ||
+      /constructor\.prototype\s*[.[]|getPrototypeOf\([^)]*\)\s*[.[]/.test(tree.source(target))
+    )
+      this.loosen(node, "prototype");
     if (owner.names.includes("process") && !/^exitCode$|^title$/.test(this.memberOf(target) ?? ""))
       this.loosen(node, "process");
     if (owner.names.includes("process.env") && isLoaderVariable(this.memberOf(target) ?? ""))
@@ -197,7 +203,10 @@ class JavaScriptReader extends ProgramReader {
   protected readName(name: string, node: number, { args }: Arguments): void {
     if (/^process\.execArgv\.(?:push|unshift|splice)$/.test(name)) this.loosen(node, name);
     if (LOADERS.has(name)) this.readLoader(args[0] ?? UNKNOWN, node);
-    if (/^(?:Object|Reflect)\.(?:assign|set|define\w+)$/.test(name) && args[0]?.names.includes("process"))
+    if (
+      /^(?:Object|Reflect)\.(?:assign|set|define\w+)$/.test(name) &&
+      args[0]?.names.some((one) => one === "process" || PURE.test(one))
+    )
       this.loosen(node, name);
     if (name === "Function.constructor") this.sign(HIDDEN_CONSTRUCTOR, node);
     else if (

@@ -54,7 +54,8 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     "process",
     "Starts another program.",
     words(`
-      process.execve tinyexec.x tinyexec.exec nano-spawn open simple-git.simpleGit simple-git child_process.fork().constructor
+      process.execve tinyexec.x tinyexec.exec nano-spawn open simple-git.simpleGit simple-git child_process.fork().constructor concurrently
+      concurrently.default nodemon gulp-shell.task npm-run-all
     `),
     { called: true, starts: ["unknown", 0] },
   ),
@@ -119,7 +120,8 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     rule: "process",
     level: "medium",
     names: words(`
-      child_process.exec child_process.execSync shelljs.exec shelljs.cmd zx.$ execa.execaCommand
+      child_process.exec child_process.execSync shelljs.exec shelljs.cmd shelljs.cat().exec shelljs.echo().exec
+      shelljs.ShellString().exec zx.$ zx.$.sync zx.$() execa.$.sync execa.$() execa.$().sync dax-sh.$ dax-jsx.$ execa.execaCommand
       execa.execaCommandSync execa.$ Bun.$ bun.$ Bun.spawn Bun.spawnSync Deno.run $
     `),
     starts: ["command", [0, "cmd"]],
@@ -295,6 +297,8 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
       ),
       "Deno.writeTextFile",
       "Deno.writeFile",
+      "Deno.writeTextFileSync",
+      "Deno.writeFileSync",
       "Bun.write",
     ],
     paths: [[0, "write"]],

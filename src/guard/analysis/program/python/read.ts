@@ -129,6 +129,8 @@ class PythonReader extends ProgramReader {
     }
     if (tree.kind(target) !== "subscript") return;
     const { names } = this.valueOf(tree.child(target, "value"));
+    if (/\.\s*(?:__globals__|f_globals|f_locals)$/.test(tree.source(tree.child(target, "value"))))
+      this.loosen(target, "__globals__");
     if (names.some((name) => NAMESPACES.test(name) || PROGRAM.test(name))) this.loosen(target, "globals()");
     this.readKeys(target, this.valueOf(tree.child(target, "subscript")).texts);
   }
@@ -241,6 +243,8 @@ class PythonReader extends ProgramReader {
       case "_pickle.loads":
       case "cPickle.loads":
       case "marshal.loads":
+      case "dill.loads":
+      case "jsonpickle.decode":
         if (args[0]?.texts.some((data) => CALLING_DATA.test(data)))
           this.unpackCode(name, node, "runs a command");
         // What a constant text is unpacked to may be any call.

@@ -9,7 +9,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     level: "medium",
     names: words(`
       builtins.exec builtins.eval builtins.execfile builtins.compile
-      code.InteractiveInterpreter().runsource
+      code.InteractiveInterpreter().runsource code.InteractiveConsole().runsource code.InteractiveConsole().push
     `),
     code: [0, "source"],
     why: "Runs code that is made while the program runs.",
@@ -75,10 +75,16 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     `),
     { starts: ["unknown", 0] },
   ),
-  known("high", "native-code", "Loads native code.", ["*.load_extension"], {
-    called: true,
-    starts: ["unknown", 0],
-  }),
+  known(
+    "high",
+    "native-code",
+    "Loads native code.",
+    words("*.load_extension *.load_dynamic *.create_dynamic"),
+    {
+      called: true,
+      starts: ["unknown", 0],
+    },
+  ),
   known("low", "dynamic-import", "Imports a module by a name that is made while the program runs.", [
     "builtins.__import__",
     "importlib.import_module",
