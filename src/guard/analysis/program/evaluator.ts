@@ -168,10 +168,7 @@ export abstract class Evaluator {
     const override = this.overrides.findLast((one) => one.name === name);
     if (override !== undefined) return override.value;
     const found = this.scopes.find(scope, name);
-    // What is put into something does not give a name its value: `Bun.write(…)`.
-    return found?.bindings.some(({ how }) => !/^(?:append|mark|tail)$/.test(how)) !== true
-      ? undefined
-      : this.resolve(`${found.scope} ${name}`, found.bindings);
+    return found === undefined ? undefined : this.resolve(`${found.scope} ${name}`, found.bindings);
   }
 
   /** Evaluates with a name standing for another value, as a comprehension does for each item. */
