@@ -90,8 +90,7 @@ async function startsOfProgram(
   const texts = calls.flatMap(({ known, args }) =>
     /^dynamic-/.test(known.rule) ? args.flatMap((arg) => arg.texts) : [],
   );
-  const loads =
-    written.length === 0 ? [] : [...imports.flatMap(({ module }) => filesOf(module, language)), ...texts];
+  const loads = [...imports.flatMap(({ module }) => filesOf(module, language)), ...texts];
   const parts = { found: starts, written, loads };
   if (errorAt !== undefined)
     return { ...parts, problem: { at: errorAt, what: `${language} that does not parse` } };

@@ -95,7 +95,8 @@ function setAliases(walker: Walker, call: Call, args: readonly Field[]): Handled
   for (const { text } of args) {
     const equals = text.indexOf("=");
     const name = equals === -1 ? text : text.slice(0, equals);
-    if (!isKnown(name)) walker.emitUnknown(call, "alias");
+    // To zsh a global alias is one wherever it stands.
+    if (!isKnown(name) || /^-\w*[gs]/.test(name)) walker.emitUnknown(call, "alias");
     else if (equals === -1) continue;
     // An alias of a keyword, or of a sign, changes how the text is read.
     else if (KEYWORDS.has(name) || !/^[\w.+:@%,-]+$/.test(name)) walker.emitUnknown(call, "alias");
@@ -224,7 +225,11 @@ function shift(walker: Walker, call: Call, args: readonly Field[]): Handled {
 /** `command name …` passes functions by; `command -v name` runs nothing. */
 function runCommandBuiltin(walker: Walker, call: Call, args: readonly Field[]): Handled {
   const options = readOptions(args, {});
-  if (has(options, "v", "V") || options.operands.length === 0) return emitSilently(walker, call);
+  if (has(options, "v", "V")) {
+    walker.emit(call);
+    return UNSEEN;
+  }
+  if (options.operands.length === 0) return emitSilently(walker, call);
   if (options.uncertain) walker.emitUnknown(call, "command");
   return { output: runPastFunctions(walker, call, options.operands, "command") };
 }

@@ -198,6 +198,8 @@ function runProgramInput(
     (call.fields.length === 1 || file !== undefined)
   )
     walker.emitUnknown(call, name);
+  if (call.stdin.kind === "file" && call.stdin.path !== undefined)
+    walker.runFile(call, call.stdin.path, language);
   if (content === undefined) return;
   const via = file?.content !== undefined || call.stdin.kind !== "content" ? "<(…)" : call.stdin.via;
   if (content.text === undefined) walker.emitUnknown(call, name, via);

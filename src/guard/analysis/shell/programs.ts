@@ -41,6 +41,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     "crontab",
     (walker, call) => {
       walker.emit(call);
+      for (const { text: file } of call.fields.slice(1)) walker.runFile(call, file, "shell");
       // Each line of a table begins with its times.
       if (call.stdin.kind === "content") walker.emitUnknown(call, "crontab", call.stdin.via);
     },
@@ -85,6 +86,7 @@ const COMMAND_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["bsdtar", ["--use-compress-program"]],
   ["rsync", ["-e", "--rsh", "--rsync-path"]],
   ["scp", ["-S"]],
+  ["rg", ["--pre", "--hostname-bin"]],
   ["sftp", ["-S", "-D"]],
   ["cpio", ["--rsh-command"]],
   ["wget", ["--use-askpass"]],
@@ -386,6 +388,8 @@ function runGitConfig(walker: Walker, call: Call, args: readonly Field[]): void 
 /** Commands for later come on standard input. */
 function runAt(walker: Walker, call: Call): void {
   walker.emit(call);
+  const file = optionValue(readOptions(call.fields.slice(1), { short: "fqt" }), "f");
+  if (file !== undefined) walker.runFile(call, file.text, "shell");
   if (call.stdin.kind !== "content") return;
   const { text: input } = call.stdin.content;
   if (input === undefined) walker.emitUnknown(call, "at", call.stdin.via);

@@ -105,6 +105,8 @@ export function runInput(
     if (isDescriptor(file.text) || /\/fd\//.test(file.text)) walker.emitUnknown(call, via, file.text);
     return;
   }
+  if (call.stdin.kind === "file" && call.stdin.path !== undefined)
+    walker.runFile(call, call.stdin.path, "shell");
   // A program starts it without a text: what it writes into it is not followed.
   if (call.byProgram === true && call.stdin.kind === "inherited") walker.emitUnknown(call, via);
   if (call.stdin.kind !== "content") return;

@@ -99,11 +99,12 @@ export class ShellWalk extends Findings implements Walker {
     } else if (byName && !path.includes("/")) return;
     else if (text === undefined) this.emitUnknown(call, path);
     else {
-      const reader = language ?? readerOf(text);
+      const reader = language === undefined ? readerOf(text, path, call.fields) : undefined;
       const environment = new Environment();
       environment.positional = undefined;
-      if (reader === "shell") this.runText(call, text, environment, path);
-      else this.runCode(call, reader, text, path);
+      if (reader !== undefined) this.runFields(call, reader, {}, path);
+      else if (language === undefined || language === "shell") this.runText(call, text, environment, path);
+      else this.runCode(call, language, text, path);
     }
   }
 
@@ -336,7 +337,12 @@ export class ShellWalk extends Findings implements Walker {
         this.uncalled.set(command.body, { name: command.name, context });
         return "";
       case "coproc":
-        this.runCommand(command.body, { ...this.inSubshell(context), via: [...context.via, "coproc"] });
+        this.runCommand(command.body, {
+          ...this.inSubshell(context),
+          via: [...context.via, "coproc"],
+          // Whoever writes into it is not followed.
+          stdin: { kind: "content", via: "coproc", content: { text: undefined, from: [] } },
+        });
         return undefined;
     }
   }

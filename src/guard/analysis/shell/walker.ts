@@ -17,7 +17,7 @@ export type InlineLanguage =
 /** What a command reads on standard input. */
 export type Stdin =
   | { readonly kind: "inherited" }
-  | { readonly kind: "file" }
+  | { readonly kind: "file"; readonly path?: string }
   | { readonly kind: "content"; readonly via: string; readonly content: Content };
 
 /** Where in the program a command stands. */

@@ -23,8 +23,8 @@ interface Wrapper extends OptionTable {
 
 const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   env: {
-    short: "uCS",
-    long: ["--unset", "--chdir", "--split-string"],
+    short: "uCSa",
+    long: ["--unset", "--chdir", "--split-string", "--argv0"],
     last: ["S", "--split-string"],
     assignments: true,
   },

@@ -1,4 +1,4 @@
-import { type Field, isKnown } from "./fields.js";
+import { type Field, isKnown, plain } from "./fields.js";
 import type { ShellRedirect } from "./shell-program.js";
 import type { Call, InlineLanguage } from "./walker.js";
 
@@ -35,8 +35,8 @@ export class WrittenFiles {
   /** Standard output that goes to files. */
   redirect(own: readonly ShellRedirect[], output: string | undefined): void {
     for (const { operator, target } of own)
-      if (target !== undefined && /^(?:0*1|&)?>[>|]?$/.test(operator))
-        this.write(target, output, operator.endsWith(">>"));
+      if (target !== undefined && /^(?!0*2\D).*>[>|]?$/.test(operator))
+        this.write(target, /^(?:0*1|&)?>/.test(operator) ? output : undefined, operator.endsWith(">>"));
   }
 
   /** Programs that write what they are given, or give a file another name. */
@@ -46,6 +46,12 @@ export class WrittenFiles {
     if (name === "tee") {
       const text = stdin.kind === "content" ? stdin.content.text : undefined;
       for (const path of operands) this.write(path, text, words.includes("-a"));
+    }
+    for (const [index, word] of words.entries()) {
+      const given = name === "dd" ? /^of=(.+)/.exec(word)?.[1] : undefined;
+      const after =
+        /^(?:sort|curl|wget)$/.test(name) && /^-[a-zA-Z]*[oO]$/.test(word) ? words[index + 1] : undefined;
+      for (const path of [given, after]) if (path !== undefined && isKnown(path)) this.write(path, undefined);
     }
     if (!/^(?:g?cp|mv|ln|install)$/.test(name)) return;
     const to = operands.at(-1);
@@ -75,21 +81,11 @@ export class WrittenFiles {
   }
 }
 
-const LANGUAGES: readonly (readonly [RegExp, InlineLanguage])[] = [
-  [/python/, "python"],
-  [/\b(?:node|bun)/, "javascript"],
-  [/\b(?:deno|ts-?node|tsx)/, "typescript"],
-  [/perl/, "perl"],
-  [/ruby/, "ruby"],
-  [/php/, "php"],
-  [/lua/, "lua"],
-  [/awk/, "awk"],
-];
-
-/** What reads a file that is run by its name: `#!/usr/bin/env python3`. */
-export function readerOf(text: string): InlineLanguage | "shell" {
-  const first = /^#!.*/.exec(text)?.[0] ?? "";
-  return LANGUAGES.find(([pattern]) => pattern.test(first))?.[1] ?? "shell";
+/** What a file with such a text starts when it is run by its name: `#!/usr/bin/env python3`; undefined: a shell reads it. */
+export function readerOf(text: string, path: string, [, ...rest]: readonly Field[]): Field[] | undefined {
+  const words = /^#!\s*(\S+)(?:[ \t]+(\S.*?))?[ \t]*(?:\n|$)/.exec(text)?.slice(1);
+  if (words === undefined) return undefined;
+  return [...words.flatMap((word) => word ?? []).map(plain), plain(path), ...rest];
 }
 
 /** Another name for a program, not only another place. */
