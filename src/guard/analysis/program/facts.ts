@@ -17,6 +17,8 @@ export interface ProgramFacts {
   readonly imports: readonly { readonly module: string; readonly offset: number }[];
   /** Known functions that are named without being called. */
   readonly mentions: readonly { readonly known: KnownFunction; readonly offset: number }[];
+  /** Constant texts that look like commands, of a program that runs what only the run knows. */
+  readonly commandTexts: readonly { readonly text: string; readonly offset: number }[];
   readonly written: readonly WrittenFile[];
   /** What no single call shows: a hidden name, a loop that takes all memory. */
   readonly signs: readonly { readonly match: Match; readonly offset: number }[];

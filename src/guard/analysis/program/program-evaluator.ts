@@ -105,7 +105,7 @@ export abstract class ProgramEvaluator<Names extends ProgramNames = ProgramNames
     // What is put into something does not give a name its value: `Bun.write(…)`.
     if (found?.bindings.every(({ how }) => how === "append" || how === "mark" || how === "tail") === true) {
       const free = this.free(name);
-      if (free !== UNKNOWN) return free;
+      if (free !== UNKNOWN) return mark(free, value.marks);
     }
     const own = value.items === undefined ? value : mark(value, this.program.changesOf(scope, name));
     // `exec = exec` and `if 0: exec = print` change nothing: at the top such a name may always be the builtin one.

@@ -38,6 +38,14 @@ export const HUGE_ALLOCATION: Match = {
 const NO_KEYWORDS: ReadonlyMap<string, Value> = new Map();
 const MAX_HANDED = 16;
 const MAX_PARTS = 64;
+const MAX_COMMAND = 1000;
+/** A program that does harm with what follows. */
+const COMMAND_TEXT =
+  /^\s*(?:sudo\s+)?(?:\/usr)?(?:\/bin\/)?(?:rm|curl|wget|nc|ncat|bash|sh|dd|mkfs\S*|chmod|chown|crontab|shred|scp|ssh)\s+\S/;
+
+function textOf(start: ProcessStart): string | undefined {
+  return start.kind === "text" ? start.text : "";
+}
 const LISTENING_PATCH: Match = {
   rule: "monkey-patch",
   level: "high",
@@ -83,6 +91,9 @@ export abstract class ProgramReader {
     // What a text that runs as code gives names to matters to the others.
     if (loosened !== undefined && starts.some(({ kind, via }) => kind !== "code" || via !== loosened.via))
       starts.push(loosened);
+    const open = starts.some(
+      (start) => (start.kind === "argv" ? start.argv[0] : textOf(start)) === undefined,
+    );
     const incomplete = tree.truncated ? "too-long" : evaluator.gaveUp ? "too-complex" : undefined;
     return {
       ...{
@@ -98,11 +109,24 @@ export abstract class ProgramReader {
       },
       ...{
         written: this.written(),
+        commandTexts: open ? this.commandTexts() : [],
         errorAt: tree.errorAt,
         incomplete,
         installScript: INSTALLS.test(tree.text),
       },
     };
+  }
+
+  /** Constant texts that look like commands. */
+  private commandTexts(): { text: string; offset: number }[] {
+    const { tree } = this;
+    const found: { text: string; offset: number }[] = [];
+    for (let node = 0; node < tree.size && found.length < MAX_PARTS; node++)
+      if (/^(?:template_)?string$/.test(tree.kind(node)))
+        for (const text of this.valueOf(node).texts)
+          if (text.length < MAX_COMMAND && COMMAND_TEXT.test(text))
+            found.push({ text, offset: tree.start(node) });
+    return found;
   }
 
   /** Whatever is written into one opened file may be in any of them. */

@@ -33,6 +33,7 @@ export function judgeProgram(facts: ProgramFacts, report: Report): void {
   for (const call of facts.calls) judgeCall(call, report);
   for (const call of facts.possibleCalls) judgeCall(call, report);
   for (const start of facts.starts) nestStart(start, facts.language, report);
+  for (const { text, offset } of facts.commandTexts) nestShell(withHoles(text), offset, report);
   for (const { value, offset } of facts.inputs) judgeSource(value, "command", offset, report);
   for (const call of facts.otherCalls) judgeOtherCall(call, report);
   judgeDropped(facts, report);
