@@ -3,7 +3,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { assess } from "../../src/guard/analysis/index.js";
+import { readProgram } from "../../src/guard/analysis/program/read-program.js";
 import { PolicyEngine, parsePolicy } from "../../src/guard/policy/index.js";
+import { WorkBudget } from "../../src/kit/parser/index.js";
 import { humanEvalTasks } from "../setup/human-eval.js";
 import { testSeed } from "../setup/test-seed.js";
 import { loadSnippets } from "./snippets.js";
@@ -32,10 +34,34 @@ async function verdictOf(policy: PolicyEngine, { code, language }: Pick<Program,
 const STARTS =
   /^(?:process|interactive-shell|program|script|unknown-command|hidden-(?:command|program)|reverse-shell|remote-command)$/;
 
+/** Those of them that a finding has in the line of a command; the others may stand in the line of a connection. */
+const AT_COMMAND = /^(?:program|script|interactive-shell|unknown-command|hidden-program)$/;
+
 /** Risk says that it starts a process. */
 async function startsProcess({ code, language }: Pick<Program, "code" | "language">): Promise<boolean> {
   const { detectedPatterns } = await assess(code, language);
   return detectedPatterns.some((rule) => STARTS.test(rule));
+}
+
+/** The line of each single start that risk reads; what a text runs that is code is among the others. */
+async function linesOfStarts({ code, language }: Pick<Program, "code" | "language">): Promise<number[]> {
+  if (language === "bash") {
+    const { findings } = await assess(code, language);
+    return findings.filter(({ rule }) => AT_COMMAND.test(rule)).map(({ line }) => line);
+  }
+  const known = language === "python" || language === "typescript" ? language : "javascript";
+  const { starts } = await readProgram(known, code, new WorkBudget(100_000_000));
+  return starts
+    .filter((start) => start.kind !== "code" || start.code === undefined)
+    .map(({ at }) => code.slice(0, at).split("\n").length);
+}
+
+/** The lines in which something starts that a policy does not deny there. */
+async function slippedLines(policy: PolicyEngine, program: Pick<Program, "code" | "language">) {
+  const { considered } = await policy.decide({ tool: "run_code", ...program });
+  const denied = considered.filter(({ verdict }) => verdict === "deny").map(({ why }) => why);
+  const lines = new Set(denied.map((why) => Number(/\bline (\d+)/.exec(why)?.[1])));
+  return (await linesOfStarts(program)).filter((line) => !lines.has(line));
 }
 
 function corpora(): Program[] {
@@ -76,7 +102,22 @@ describe("what risk calls a started process, a policy without allowed commands d
       if ((await verdictOf(allowsNothing, program)) !== "deny")
         slipped.push(`${program.from}\n${program.code}`);
     }
-    expect(started).toBeGreaterThan(50);
+    expect(started).toBeGreaterThan(800);
+    expect(slipped).toEqual([]);
+  });
+
+  it("start by start: each is denied in its own line, in every corpus and in 10,000 spellings", async () => {
+    const slipped: string[] = [];
+    let starts = 0;
+    for (const { from, code, language } of [
+      ...corpora().filter((program) => program.from !== "tricks"),
+      ...generateSpellings(10_000, testSeed).map((one) => ({ ...one, from: "spelling" })),
+    ]) {
+      const lines = await slippedLines(allowsNothing, { code, language });
+      starts += (await linesOfStarts({ code, language })).length;
+      if (lines.length > 0) slipped.push(`${from}, lines ${lines}\n${code}`);
+    }
+    expect(starts).toBeGreaterThan(10_000);
     expect(slipped).toEqual([]);
   });
 

@@ -23,12 +23,16 @@ export async function runInlineCode(
     walk.problem(call.place, `code is nested deeper than ${MAX_DEPTH} levels`);
     return;
   }
-  const { found, problem } = await findStarts(language, code, walk.work);
+  const { found, problem, written = [], loads = [] } = await findStarts(language, code, walk.work);
   // A program with unknown places has counted as unknown already.
   if (problem !== undefined && isKnown(code)) {
     const place = whole ? problem.at : call.place;
     walk.problem(place, whole ? problem.what : `in ${call.via.join(", ")}: ${problem.what}`);
   }
+  for (const { path, text, copyOf, appends } of written)
+    if (copyOf === undefined) walk.files.write(path, text, appends);
+    else walk.files.copy(copyOf, path);
+  for (const path of loads) walk.runFile(call, path, language);
   for (const each of found) runStart(walk, language, each, whole ? { ...call, place: each.at } : call);
 }
 
@@ -82,11 +86,22 @@ async function startsOfProgram(
   code: string,
   work: WorkBudget,
 ): Promise<ProcessStarts> {
-  const { starts, errorAt, incomplete } = await readProgram(language, code, work);
+  const { starts, errorAt, incomplete, imports, calls, written } = await readProgram(language, code, work);
+  const texts = calls.flatMap(({ known, args }) =>
+    /^dynamic-/.test(known.rule) ? args.flatMap((arg) => arg.texts) : [],
+  );
+  const loads = [...imports.flatMap(({ module }) => filesOf(module, language)), ...texts];
+  const parts = { found: starts, written, loads };
   if (errorAt !== undefined)
-    return { found: starts, problem: { at: errorAt, what: `${language} that does not parse` } };
+    return { ...parts, problem: { at: errorAt, what: `${language} that does not parse` } };
   return {
-    found: starts,
+    ...parts,
     problem: incomplete && { at: 0, what: `${language} that is ${incomplete.replace("-", " ")}` },
   };
+}
+
+/** The files that an import may mean. */
+function filesOf(module: string, language: string): string[] {
+  if (language === "python") return [`${module.replaceAll(".", "/")}.py`, `${module.split(".")[0]}.py`];
+  return /^[./]/.test(module) ? ["", ".js", ".mjs", ".cjs", ".ts"].map((end) => module + end) : [];
 }

@@ -1,7 +1,13 @@
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { LOADER_VARIABLES, type ShellCommand, type ShellProgram } from "../analysis/index.js";
 import { checkCommandPaths } from "./check-paths.js";
-import { commandPattern, HARMLESS_BUILTINS, isReachedThrough, matchCommand } from "./command-patterns.js";
+import {
+  commandPattern,
+  HARMLESS_BUILTINS,
+  isReachedThrough,
+  matchCommand,
+  runsAsWord,
+} from "./command-patterns.js";
 import type { Consideration, PolicyRequest } from "./decision.js";
 import { allowLists, denyItems, type Layers } from "./effective-settings.js";
 import type { Items, RuleReference } from "./policy.js";
@@ -89,7 +95,7 @@ function checkCommand(
   for (const { value, rule } of denied) {
     const pattern = commandPattern(value);
     const match = matchCommand(pattern, asDenied, "deny");
-    if (match === "yes" || isReachedThrough(pattern, command))
+    if (match === "yes" || runsAsWord(pattern, command) || isReachedThrough(pattern, command))
       found.push(deny(rule, `${value} is not allowed (${where})`));
     else if (match === "maybe")
       found.push(deny(rule, `it may be ${value}, by an argument that is only known when it runs (${where})`));
@@ -100,7 +106,11 @@ function checkCommand(
   }
   const asks = asking.find(({ value }) => {
     const pattern = commandPattern(value);
-    return matchCommand(pattern, asDenied, "deny") !== "no" || isReachedThrough(pattern, command);
+    return (
+      matchCommand(pattern, asDenied, "deny") !== "no" ||
+      runsAsWord(pattern, command) ||
+      isReachedThrough(pattern, command)
+    );
   });
   if (asks !== undefined) {
     const why = `${asks.value} needs a confirmation (${where})`;

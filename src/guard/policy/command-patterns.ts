@@ -1,4 +1,4 @@
-import type { ShellCommand } from "../analysis/index.js";
+import { mayRunWords, type ShellCommand } from "../analysis/index.js";
 
 /** A command as a rule names it: a program, flags in any order and spelling, and words in this order. */
 export interface CommandPattern {
@@ -167,6 +167,25 @@ export function matchCommand(
 export function isReachedThrough({ name, flags, words }: CommandPattern, { via }: ShellCommand): boolean {
   if (flags.length + words.length > 0) return false;
   return via.some((each) => !NO_PROGRAM.test(each) && isSameProgram(name, each.split(" ")[0]!.toLowerCase()));
+}
+
+/** True when a program that no table knows has the command among its words, or in a text that is one of them. */
+export function runsAsWord(pattern: CommandPattern, command: ShellCommand): boolean {
+  const { name, args, assignments, redirects } = command;
+  if (name === undefined || HARMLESS_BUILTINS.has(name) || !mayRunWords(name.toLowerCase())) return false;
+  const given = [
+    ...assignments.map(({ value }) => value),
+    ...args,
+    ...redirects.map(({ operator, target }) => (operator === "<<<" ? target : undefined)),
+  ];
+  const words = given.flatMap((text) =>
+    text === undefined || /^\w+:\/\//.test(text) ? [] : text.split(/[\s;&|()[\]{}'"`=,!%\\]+/),
+  );
+  return words.some((word, index) => {
+    const base = word.slice(word.lastIndexOf("/") + 1);
+    const as = { ...command, name: base, path: base, args: words.slice(index + 1), patterns: [] };
+    return base !== "" && matchCommand(pattern, as, "deny") === "yes";
+  });
 }
 
 function isNamed(pattern: CommandPattern, { name, path }: ShellCommand, use: "allow" | "deny"): boolean {

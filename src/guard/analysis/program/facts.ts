@@ -1,6 +1,6 @@
 import type { Match } from "../rules/findings.js";
 import type { KnownFunction } from "./known-functions.js";
-import type { KnownCall, ProcessStart } from "./process-start.js";
+import type { KnownCall, ProcessStart, WrittenFile } from "./process-start.js";
 import type { Value } from "./value.js";
 
 /** What a program would do, read once: the policy asks for the processes it starts, risk for everything else. */
@@ -17,6 +17,9 @@ export interface ProgramFacts {
   readonly imports: readonly { readonly module: string; readonly offset: number }[];
   /** Known functions that are named without being called. */
   readonly mentions: readonly { readonly known: KnownFunction; readonly offset: number }[];
+  /** Constant texts that look like commands, of a program that runs what only the run knows. */
+  readonly commandTexts: readonly { readonly text: string; readonly offset: number }[];
+  readonly written: readonly WrittenFile[];
   /** What no single call shows: a hidden name, a loop that takes all memory. */
   readonly signs: readonly { readonly match: Match; readonly offset: number }[];
   /** What is written into the input of a process that it started. */

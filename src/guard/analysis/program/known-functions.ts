@@ -136,7 +136,9 @@ export function createFunctionTable(functions: readonly KnownFunction[]): Functi
         const found = below.get(name.slice(0, at));
         if (found !== undefined) return found;
       }
-      return undefined;
+      // `f = loop().subprocess_shell`: what only one kind of object has.
+      const method = methods.get(/\(\)\.(\w+)$/.exec(name)?.[1] ?? "");
+      return method !== undefined && isStarting(method) ? method : undefined;
     },
     method: (name) => methods.get(name),
     knows: (module) => modules.has(module),

@@ -38,9 +38,22 @@ export type ProcessStart = {
   | { readonly kind: "code"; readonly code: string | undefined }
 );
 
+/** A file that a program writes; what is not known of it is undefined. */
+export interface WrittenFile {
+  readonly path: string;
+  readonly text?: string | undefined;
+  /** It stands for another file. */
+  readonly copyOf?: string;
+  /** Behind what was there. */
+  readonly appends?: boolean;
+}
+
 /** Every process that a program starts, as far as a scan or its facts tell. */
 export interface ProcessStarts {
   readonly found: readonly ProcessStart[];
+  readonly written?: readonly WrittenFile[];
+  /** Files that it may load as code of its own language. */
+  readonly loads?: readonly string[];
   /** Where the program makes no sense. */
   readonly problem: { readonly at: number; readonly what: string } | undefined;
 }
@@ -55,7 +68,22 @@ export function argument(call: Pick<KnownCall, "args" | "keywords" | "receiver">
 
 /** What a call starts or runs as code, one for each way that it may be given; what is not known is one of them. */
 export function startsOf(call: KnownCall): ProcessStart[] {
-  return [...processesOf(call), ...codeOf(call)];
+  const { keywords } = call;
+  const isFed = (key: string) =>
+    keywords.has(key) &&
+    !isOff(keywords.get(key)!) &&
+    !keywords.get(key)!.names.some((one) => /DEVNULL$/.test(one));
+  const fed = isFed("input") || isFed("stdin");
+  return [...processesOf(call).map((one) => (fed ? { ...one, reads: true as const } : one)), ...codeOf(call)];
+}
+
+/** A call that opens a file for writing. */
+export function isWriting(call: KnownCall): boolean {
+  if (call.known.mode === undefined) return false;
+  const mode = argument(call, call.known.mode);
+  // Flags are numbers; all but one of them write.
+  if (/^(?:os|posix)\.open$/.test(call.name)) return call.args.length > 1 && !mode.texts.includes("r");
+  return mode.texts.some((one) => one.length <= 8 && /[wax+]/.test(one));
 }
 
 export function unknownStart(at: number, via: string): ProcessStart {
@@ -206,7 +234,12 @@ function commands(call: KnownCall, command: Value, place: Spot): ProcessStart[] 
 export const OPEN = "**";
 
 function spawned(call: KnownCall, place: Spot): ProcessStart[] {
-  const [program, second] = call.args;
+  const [program, second, third] = call.args;
+  // Options that are known only when it runs may name another program.
+  const seen =
+    third?.keys ?? third?.items ?? third?.names.some((name) => name === OFF || name.startsWith("<def "));
+  const unseen =
+    third !== undefined && (seen === undefined || seen === false) ? [unknownStart(place.at, place.via)] : [];
   const given =
     call.keywords.get("args") ??
     (second?.items !== undefined && second.keys === undefined ? second : undefined);
@@ -218,7 +251,7 @@ function spawned(call: KnownCall, place: Spot): ProcessStart[] {
   const words = given !== undefined ? listed(given, 0) : none ? [] : [undefined];
   const shell = call.keywords.get("shell");
   const whole = [program === undefined ? undefined : certain(program), ...words];
-  const more = [...open(call), ...changing(given, place), ...chosen(shell, whole, place)];
+  const more = [...open(call), ...unseen, ...changing(given, place), ...chosen(shell, whole, place)];
   if (shell === undefined || isOff(shell)) return [...programs(program, { ...place, words }), ...more];
   return [...more, { ...place, kind: "text", text: whole.includes(undefined) ? undefined : whole.join(" ") }];
 }

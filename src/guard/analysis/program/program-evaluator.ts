@@ -101,9 +101,15 @@ export abstract class ProgramEvaluator<Names extends ProgramNames = ProgramNames
     const scope = this.program.scopeOf(node);
     const value = this.lookUp(scope, name);
     if (value === undefined) return this.free(name);
+    const found = this.program.scopes.find(scope, name);
+    // What is put into something does not give a name its value: `Bun.write(…)`.
+    if (found?.bindings.every(({ how }) => how === "append" || how === "mark" || how === "tail") === true) {
+      const free = this.free(name);
+      if (free !== UNKNOWN) return mark(free, value.marks);
+    }
     const own = value.items === undefined ? value : mark(value, this.program.changesOf(scope, name));
     // `exec = exec` and `if 0: exec = print` change nothing: at the top such a name may always be the builtin one.
-    const outermost = this.program.scopes.find(scope, name)?.scope === 0;
+    const outermost = found?.scope === 0;
     return outermost && this.syntax.unmistakable.has(name) ? anyOf([this.free(name), own]) : this.marked(own);
   }
 

@@ -3,18 +3,26 @@ import { isCommandVariable } from "../shell/command-variables.js";
 import { GIVEN_BY_TEXT } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";
 import type { FlatTree } from "./flat-tree.js";
-import { type FunctionTable, isStarting, type KnownFunction } from "./known-functions.js";
+import {
+  type ArgumentRef,
+  type FunctionTable,
+  isStarting,
+  type KnownFunction,
+  SELF,
+} from "./known-functions.js";
 import type { Loops } from "./loops.js";
 import {
   type Arguments,
   argument,
+  isWriting,
   type KnownCall,
   type ProcessStart,
   startsOf,
   unknownStart,
+  type WrittenFile,
 } from "./process-start.js";
 import type { ProgramEvaluator } from "./program-evaluator.js";
-import { allTexts, HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
+import { allTexts, certainText, HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
 
 export const HIDING = MARKS.built | MARKS.decoded;
 export const HIDDEN_NAME: Match = {
@@ -30,6 +38,14 @@ export const HUGE_ALLOCATION: Match = {
 const NO_KEYWORDS: ReadonlyMap<string, Value> = new Map();
 const MAX_HANDED = 16;
 const MAX_PARTS = 64;
+const MAX_COMMAND = 1000;
+/** A program that does harm with what follows. */
+const COMMAND_TEXT =
+  /^\s*(?:sudo\s+)?(?:\/usr)?(?:\/bin\/)?(?:rm|curl|wget|nc|ncat|bash|sh|dd|mkfs\S*|chmod|chown|crontab|shred|scp|ssh)\s+\S/;
+
+function textOf(start: ProcessStart): string | undefined {
+  return start.kind === "text" ? start.text : "";
+}
 const LISTENING_PATCH: Match = {
   rule: "monkey-patch",
   level: "high",
@@ -48,6 +64,9 @@ export abstract class ProgramReader {
   protected readonly mentions: { known: KnownFunction; offset: number }[] = [];
   protected readonly signs: { match: Match; offset: number }[] = [];
   protected readonly inputs: { value: Value; offset: number }[] = [];
+  /** Without a text: what is written into an opened file. */
+  private readonly files: (WrittenFile & { opened?: boolean })[] = [];
+  private readonly pieces: Value[] = [];
   private loosened: ProcessStart | undefined;
   private readonly parts: { from: number; to: number; match: Match; when: (call: KnownCall) => boolean }[] =
     [];
@@ -72,6 +91,9 @@ export abstract class ProgramReader {
     // What a text that runs as code gives names to matters to the others.
     if (loosened !== undefined && starts.some(({ kind, via }) => kind !== "code" || via !== loosened.via))
       starts.push(loosened);
+    const open = starts.some(
+      (start) => (start.kind === "argv" ? start.argv[0] : textOf(start)) === undefined,
+    );
     const incomplete = tree.truncated ? "too-long" : evaluator.gaveUp ? "too-complex" : undefined;
     return {
       ...{
@@ -85,8 +107,54 @@ export abstract class ProgramReader {
         signs,
         inputs,
       },
-      ...{ errorAt: tree.errorAt, incomplete, installScript: INSTALLS.test(tree.text) },
+      ...{
+        written: this.written(),
+        commandTexts: open ? this.commandTexts() : [],
+        errorAt: tree.errorAt,
+        incomplete,
+        installScript: INSTALLS.test(tree.text),
+      },
     };
+  }
+
+  /** Constant texts that look like commands. */
+  private commandTexts(): { text: string; offset: number }[] {
+    const { tree } = this;
+    const found: { text: string; offset: number }[] = [];
+    for (let node = 0; node < tree.size && found.length < MAX_PARTS; node++)
+      if (/^(?:template_)?string$/.test(tree.kind(node)))
+        for (const text of this.valueOf(node).texts)
+          if (text.length < MAX_COMMAND && COMMAND_TEXT.test(text))
+            found.push({ text, offset: tree.start(node) });
+    return found;
+  }
+
+  /** Whatever is written into one opened file may be in any of them. */
+  private written(): WrittenFile[] {
+    const known = this.pieces.map((piece) => certainText(piece));
+    const all = known.length === 0 || known.includes(undefined) ? undefined : known.join("");
+    return this.files.map((file) => (file.opened === true ? { path: file.path, text: all } : file));
+  }
+
+  private readFile(call: KnownCall): void {
+    const { known, name } = call;
+    const [first, second] = known.paths ?? [];
+    if (known.rule !== "file" || first === undefined) return;
+    const texts = (ref: ArgumentRef) => argument(call, ref).texts.filter((path) => !path.includes(HOLE));
+    if (second !== undefined) {
+      const link = first[0] === SELF && !/re(?:name|place)$/.test(name);
+      const [from, to] = link ? [second[0], first[0]] : [first[0], second[0]];
+      for (const copyOf of texts(from)) for (const path of texts(to)) this.files.push({ path, copyOf });
+    } else if (isWriting(call) || (known.mode === undefined && first[1] === "write")) {
+      const at = first[0] === SELF ? 0 : 1;
+      const body = Array.isArray(first[0]) && first[0][0] !== 0 ? UNKNOWN : argument(call, [at, "data"]);
+      const file = {
+        text: certainText(body),
+        appends: /append/.test(name),
+        opened: known.mode !== undefined,
+      };
+      for (const path of texts(first[0])) this.files.push({ path, ...file });
+    }
   }
 
   /** Here the program may give its names other values, or processes other variables: any that it starts may be another. */
@@ -170,6 +238,10 @@ export abstract class ProgramReader {
     const given = evaluator.argumentsOf(node);
     const method = this.memberOf(callee);
     this.readKeys(node, [...given.keywords.keys()]);
+    for (const [key, value] of given.keywords)
+      if (OTHER_PROGRAM.test(key) && ![...done].some(isStarting))
+        for (const text of value.texts)
+          this.starts.push({ at: tree.start(node), via: key, kind: "argv", argv: [text, undefined] });
     if (!READS.test(method ?? ""))
       this.readKeys(
         node,
@@ -184,6 +256,7 @@ export abstract class ProgramReader {
         this.apply(known, method, node, given);
       }
     }
+    if (/^(?:write|end|writelines)$/.test(method ?? "")) this.pieces.push(given.args[0] ?? UNKNOWN);
     this.handOn(node, given);
     if (done.size === 0) this.readTexts(node, method ?? this.valueOf(callee).names[0] ?? "", given);
     if (done.size === 0)
@@ -200,6 +273,8 @@ export abstract class ProgramReader {
   private readTexts(node: number, name: string, { args, keywords }: Arguments): void {
     if (PRINTS.test(name)) return;
     const at = this.tree.start(node);
+    if (args.some(({ texts }) => texts.some((one) => STARTING_MODULE.test(one))))
+      this.starts.push(unknownStart(at, name || "a call"));
     for (const code of [...args, ...keywords.values()].flatMap((value) => allTexts(value, 16)))
       if (STARTS_BY_TEXT.test(code)) this.starts.push({ at, via: name || "a call", kind: "code", code });
   }
@@ -217,6 +292,7 @@ export abstract class ProgramReader {
     const started = startsOf(call);
     this.calls.push(call);
     this.starts.push(...started);
+    this.readFile(call);
     // Data that calls functions when it is unpacked, and that came from elsewhere.
     const data = known.unpacks === undefined ? UNKNOWN : argument(call, known.unpacks);
     if ((data.marks & (MARKS.network | MARKS.decoded)) !== 0)
@@ -268,7 +344,8 @@ export abstract class ProgramReader {
       .map(({ name }) => name);
     const handed = [...new Set([...names, ...reached])].filter((name) => {
       const known = table.find(name);
-      if (known === undefined) return table.canStart(name) && !QUIET_MODULES.has(name);
+      if (known === undefined)
+        return isUnknownMember(name, table) || (table.canStart(name) && !QUIET_MODULES.has(name));
       return isStarting(known) || (known.rule === "dynamic-import" && !name.endsWith(")"));
     });
     if (handed.length > 0 && this.isHandedOn(node))
@@ -330,10 +407,14 @@ const DESTRUCTION: Match = {
   why: "Destroys machines, or everything that a service holds.",
 };
 
+/** Options of libraries that name the program which they start. */
+const OTHER_PROGRAM = /^(?:exec|executable|binary|browser)_?[pP]ath$/;
 const STARTS_BY_TEXT =
   /\b(?:os|posix|subprocess|pty)\s*\.\s*(?:system|popen|exec\w+|spawn\w*|run|call|check_\w+|Popen)\s*\(|__import__\s*\(|\b(?:exec|spawn)(?:File)?(?:Sync)?\s*\(\s*['"`]|['"]child_process['"]\s*\)/;
+/** A module that does nothing else: who asks for it by its name loads it. */
+const STARTING_MODULE = /^(?:node:)?child_process\/?$/;
 const PRINTS =
-  /(?:^|\.)(?:print|log|info|debug|warn(?:ing)?|error|exception|write\w*|append|push|test|match|search|find\w*|includes|replace\w*|compile|endswith|startswith)$/;
+  /(?:^|\.)(?:(?:un|do)?[mM]ock|to\w+|has|get|set|add|delete|print|log|info|debug|warn(?:ing)?|error|exception|write\w*|append|push|test|match|search|find\w*|includes|replace\w*|compile|endswith|startswith)$/;
 
 /** followed: a name that the evaluator knows; passed up: what stands around it has the same value. */
 export type Use = "followed" | "handed on" | "passed up";

@@ -5,7 +5,13 @@ import {
 } from "../program/javascript/modules.js";
 import { moduleNameOf } from "../program/javascript/names.js";
 import type { ArgumentRef, ModuleRule } from "../program/known-functions.js";
-import { argument, type KnownCall, type ProcessStart, startsOf } from "../program/process-start.js";
+import {
+  argument,
+  isWriting,
+  type KnownCall,
+  type ProcessStart,
+  startsOf,
+} from "../program/process-start.js";
 import { HARMLESS_MODULES as HARMLESS_IN_PYTHON, PYTHON_MODULES } from "../program/python/modules.js";
 import { HUGE_ALLOCATION } from "../program/reader.js";
 import { allTexts, HOLE, MARKS, marksOf, UNKNOWN, unmark, type Value } from "../program/value.js";
@@ -27,6 +33,7 @@ export function judgeProgram(facts: ProgramFacts, report: Report): void {
   for (const call of facts.calls) judgeCall(call, report);
   for (const call of facts.possibleCalls) judgeCall(call, report);
   for (const start of facts.starts) nestStart(start, facts.language, report);
+  for (const { text, offset } of facts.commandTexts) nestShell(withHoles(text), offset, report);
   for (const { value, offset } of facts.inputs) judgeSource(value, "command", offset, report);
   for (const call of facts.otherCalls) judgeOtherCall(call, report);
   judgeDropped(facts, report);
@@ -293,14 +300,6 @@ function touchPath(path: Value, access: Access, call: KnownCall, report: Report)
     const match = text === HOLE ? undefined : assessPath(text.replaceAll(HOLE, "*"), kind);
     if (match !== undefined) report.add(match, call.offset);
   }
-}
-
-function isWriting(call: KnownCall): boolean {
-  if (call.known.mode === undefined) return false;
-  const mode = argument(call, call.known.mode);
-  // Flags are numbers; all but one of them write.
-  if (/^(?:os|posix)\.open$/.test(call.name)) return call.args.length > 1 && !mode.texts.includes("r");
-  return mode.texts.some((one) => one.length <= 8 && /[wax+]/.test(one));
 }
 
 /** Marks of what the call hands out, without what goes into headers: that is where credentials belong. */

@@ -51,7 +51,7 @@ const PATH_RULES: readonly PathRule[] = [
   },
   {
     rule: "secret-file",
-    test: /(?:^|\/)(?:\.mozilla|\.thunderbird|\.config\/(?:google-chrome|chromium|BraveSoftware)|\.electrum|\.bitcoin|\.ethereum)(?:\/|$)|\/Local Storage\/leveldb(?:\/|$)|\/(?:Login Data|Cookies|key4\.db|logins\.json|cookies\.sqlite)$/,
+    test: /(?:^|\/)(?:\.mozilla|\.thunderbird|\.config\/(?:google-chrome|chromium|BraveSoftware)|(?:Library\/Application Support\/|\.config\/|\.)(?:electrum|bitcoin|ethereum|solana|exodus|atomic|monero|litecoin|sui|near-credentials))(?:\/|$)|\/Local Storage\/leveldb(?:\/|$)|\/(?:Login Data|Cookies|key4\.db|logins\.json|cookies\.sqlite)$/,
     ...{ read: "high", write: "high", remove: "high" },
     why: "Holds what a browser or a wallet keeps secret.",
   },

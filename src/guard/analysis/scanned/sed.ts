@@ -60,6 +60,8 @@ function readCommand(reader: Reader, found: ProcessStart[]): string | undefined 
       found.push({ at, via: "sed e", kind: "text", text: text === "" ? undefined : text });
       return undefined;
     }
+    case "{":
+      return undefined;
     case "s":
       return readSubstitution(reader, found, at);
     case "y": {

@@ -64,6 +64,8 @@ const BUILTINS: ReadonlyMap<string, Builtin> = new Map<string, Builtin>([
   ["hash", runHash],
   ["jobs", runJobs],
   ["compgen", runCompgen],
+  ["complete", runCompgen],
+  ["bind", runBind],
   ["shopt", runShopt],
   ["fc", runFc],
   ["enable", runEnable],
@@ -93,7 +95,8 @@ function setAliases(walker: Walker, call: Call, args: readonly Field[]): Handled
   for (const { text } of args) {
     const equals = text.indexOf("=");
     const name = equals === -1 ? text : text.slice(0, equals);
-    if (!isKnown(name)) walker.emitUnknown(call, "alias");
+    // To zsh a global alias is one wherever it stands.
+    if (!isKnown(name) || /^-\w*[gs]/.test(name)) walker.emitUnknown(call, "alias");
     else if (equals === -1) continue;
     // An alias of a keyword, or of a sign, changes how the text is read.
     else if (KEYWORDS.has(name) || !/^[\w.+:@%,-]+$/.test(name)) walker.emitUnknown(call, "alias");
@@ -222,7 +225,11 @@ function shift(walker: Walker, call: Call, args: readonly Field[]): Handled {
 /** `command name …` passes functions by; `command -v name` runs nothing. */
 function runCommandBuiltin(walker: Walker, call: Call, args: readonly Field[]): Handled {
   const options = readOptions(args, {});
-  if (has(options, "v", "V") || options.operands.length === 0) return emitSilently(walker, call);
+  if (has(options, "v", "V")) {
+    walker.emit(call);
+    return UNSEEN;
+  }
+  if (options.operands.length === 0) return emitSilently(walker, call);
   if (options.uncertain) walker.emitUnknown(call, "command");
   return { output: runPastFunctions(walker, call, options.operands, "command") };
 }
@@ -292,6 +299,15 @@ function runEnable(walker: Walker, call: Call, args: readonly Field[]): Handled 
   walker.emit(call);
   if (args.some(({ text }) => /^-[a-z]*f/.test(text) || !isKnown(text)))
     walker.emitUnknown(call, "enable -f");
+  return UNSEEN;
+}
+
+/** `bind -x '"a": command'`: what a key runs. */
+function runBind(walker: Walker, call: Call, args: readonly Field[]): Handled {
+  walker.emit(call);
+  const text = optionValue(readOptions(args, { short: "mfqurx" }), "x");
+  if (text !== undefined)
+    walker.runText(call, text.text.replace(/^[^:]*:\s*/, ""), new Environment(), "bind -x");
   return UNSEEN;
 }
 

@@ -149,7 +149,19 @@ function withOperator(operator: string, current: string | undefined, operand: st
   const missing = operator.startsWith(":") && current === "";
   if (isDefault) return missing ? operand : current;
   if (isAlternative) return missing ? "" : operand;
+  if (operator === ":") return sliceOf(current, operand);
+  if (operand === "" && /^[\x20-\x7e]*$/.test(current)) {
+    if (operator === "^^" || operator === "@U") return current.toUpperCase();
+    if (operator === ",," || operator === "@L") return current.toLowerCase();
+  }
   return operator.endsWith("?") ? current : undefined;
+}
+
+/** `${name:3:1}`, where both are plain numbers. */
+function sliceOf(text: string, operand: string): string | undefined {
+  const [, from, length] = /^ ?(0|[1-9]\d*)(?::(0|[1-9]\d*))?$/.exec(operand) ?? [];
+  if (from === undefined || !/^[\x20-\x7e]*$/.test(text)) return undefined;
+  return text.slice(Number(from), length === undefined ? undefined : Number(from) + Number(length));
 }
 
 function positionalValue(environment: Environment, name: string): string | undefined {

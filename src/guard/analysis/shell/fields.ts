@@ -42,6 +42,8 @@ export function startsUnknown(field: Field): boolean {
 export function baseName(field: Field): string | undefined {
   if (field.text.includes(UNKNOWN_WORDS)) return undefined;
   const base = field.text.slice(field.text.lastIndexOf("/") + 1);
+  // Of a process, or as zsh reads "=curl": another name for a program.
+  if (/^\/proc\/|^=\w|^\$[~=]/.test(field.text)) return undefined;
   if (!isKnown(base) || (field.pattern && /[*?[]/.test(base))) return undefined;
   return base;
 }

@@ -1,5 +1,5 @@
 import type { Field } from "./fields.js";
-import { has, type OptionTable, readOptions, readOptionsFrom } from "./options.js";
+import { has, type OptionTable, optionValue, readOptions, readOptionsFrom } from "./options.js";
 import { isDescriptor, isStdin } from "./shells.js";
 import type { Call, InlineLanguage, Walker } from "./walker.js";
 
@@ -84,6 +84,10 @@ const INTERPRETERS: readonly (readonly [RegExp, Interpreter])[] = [
   [/^g?sed$/, SED],
 ];
 
+export function isInterpreter(name: string): boolean {
+  return INTERPRETERS.some(([pattern]) => pattern.test(name));
+}
+
 /** Runs a program of another language that stands in the command; false when the name is none of an interpreter. */
 export function runInterpreter(walker: Walker, call: Call, name: string): boolean {
   const interpreter = INTERPRETERS.find(([pattern]) => pattern.test(name))?.[1];
@@ -122,6 +126,8 @@ export function runInterpreter(walker: Walker, call: Call, name: string): boolea
       }
     }
     elsewhere ||= has(options, ...(interpreter.otherwise ?? []));
+    const module = language === "python" ? optionValue(options, "m") : undefined;
+    if (module !== undefined) walker.runFile(call, `${module.text.replaceAll(".", "/")}.py`, language);
     if (options.end < args.length) operands.push(args[options.end]!);
     if (language !== "sed" || options.end >= args.length) break;
     from = options.end + 1;
@@ -135,13 +141,13 @@ export function runInterpreter(walker: Walker, call: Call, name: string): boolea
     if (operands[0] !== undefined) runPrograms(walker, call, language, [operands[0]], name);
   } else if (operands[0] === undefined || isStdin(operands[0].text) || operands[0].content !== undefined) {
     runProgramInput(walker, call, language, operands[0], name);
-  }
+  } else walker.runFile(call, operands[0].text, language);
   if (operands[0] !== undefined && isDescriptor(operands[0].text)) walker.emitUnknown(call, name);
   return true;
 }
 
 /** Modules of Python that run their arguments as code. */
-const RUNNING_MODULES = /^(?:timeit|trace|pdb|cProfile|profile|code|runpy|bdb|doctest)$/;
+export const RUNNING_MODULES = /^(?:timeit|trace|pdb|cProfile|profile|code|runpy|bdb|doctest)$/;
 
 /** An option that loads code which is not looked into. */
 function loadsUnseen(language: InlineLanguage, option: string, value: Field | undefined): boolean {
@@ -186,6 +192,14 @@ function runProgramInput(
   name: string,
 ): void {
   const content = file?.content ?? (call.stdin.kind === "content" ? call.stdin.content : undefined);
+  if (
+    call.byProgram === true &&
+    call.stdin.kind === "inherited" &&
+    (call.fields.length === 1 || file !== undefined)
+  )
+    walker.emitUnknown(call, name);
+  if (call.stdin.kind === "file" && call.stdin.path !== undefined)
+    walker.runFile(call, call.stdin.path, language);
   if (content === undefined) return;
   const via = file?.content !== undefined || call.stdin.kind !== "content" ? "<(…)" : call.stdin.via;
   if (content.text === undefined) walker.emitUnknown(call, name, via);

@@ -8,6 +8,8 @@ export interface OptionTable {
   readonly attached?: string;
   /** Names: `--signal KILL`, `--signal=KILL`, and `-signal` for programs with one dash. */
   readonly long?: readonly string[];
+  /** Behind one of these there are no more options. */
+  readonly last?: readonly string[];
   /** Words with a plus sign are options too: `+x`. */
   readonly plus?: boolean;
 }
@@ -55,6 +57,10 @@ export function readOptionsFrom(
       else given.push({ name, value: undefined });
     } else {
       index = readCluster(args, index, table, given);
+    }
+    if (table.last?.includes(given.at(-1)?.name ?? "") === true) {
+      index += 1;
+      break;
     }
     uncertain ||= (given.at(-1)?.value !== undefined && startsUnknownWords(given.at(-1)!.value!)) ?? false;
   }

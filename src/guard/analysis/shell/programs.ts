@@ -6,6 +6,10 @@ import type { Call, Walker } from "./walker.js";
 /** False: it has nothing of its own to run in this form. */
 type Program = (walker: Walker, call: Call, args: readonly Field[]) => unknown;
 
+export function isSpecialProgram(name: string): boolean {
+  return PROGRAMS.has(name) || COMMAND_OPTIONS.has(name);
+}
+
 /** Runs a program that has its own way of saying what else to run; false when the name is none of them. */
 export function runSpecialProgram(walker: Walker, call: Call, name: string): boolean {
   const run = PROGRAMS.get(name);
@@ -37,6 +41,7 @@ const PROGRAMS: ReadonlyMap<string, Program> = new Map<string, Program>([
     "crontab",
     (walker, call) => {
       walker.emit(call);
+      for (const { text: file } of call.fields.slice(1)) walker.runFile(call, file, "shell");
       // Each line of a table begins with its times.
       if (call.stdin.kind === "content") walker.emitUnknown(call, "crontab", call.stdin.via);
     },
@@ -81,6 +86,7 @@ const COMMAND_OPTIONS: ReadonlyMap<string, readonly string[]> = new Map([
   ["bsdtar", ["--use-compress-program"]],
   ["rsync", ["-e", "--rsh", "--rsync-path"]],
   ["scp", ["-S"]],
+  ["rg", ["--pre", "--hostname-bin"]],
   ["sftp", ["-S", "-D"]],
   ["cpio", ["--rsh-command"]],
   ["wget", ["--use-askpass"]],
@@ -108,6 +114,9 @@ function packageRunner(name: string, subcommands: readonly string[]): Program {
       walker.emit(call);
       runOptionValues(walker, call, name, ["-c", "--call"]);
       if (unknown) walker.emitUnknown(call, name);
+      // `npm pkg set scripts.x=…`
+      for (const script of words.filter((word) => /^scripts\.[\w:-]+=/.test(word)))
+        walker.runText(call, script.slice(script.indexOf("=") + 1), new Environment(), `${name} pkg set`);
       if (subcommand === undefined) return;
       options = readOptions(options.operands.slice(subcommand.split(" ").length), PACKAGE_OPTIONS);
     } else {
@@ -379,6 +388,8 @@ function runGitConfig(walker: Walker, call: Call, args: readonly Field[]): void 
 /** Commands for later come on standard input. */
 function runAt(walker: Walker, call: Call): void {
   walker.emit(call);
+  const file = optionValue(readOptions(call.fields.slice(1), { short: "fqt" }), "f");
+  if (file !== undefined) walker.runFile(call, file.text, "shell");
   if (call.stdin.kind !== "content") return;
   const { text: input } = call.stdin.content;
   if (input === undefined) walker.emitUnknown(call, "at", call.stdin.via);

@@ -62,7 +62,7 @@ function inputOf(
     case "<":
     case "<>":
       if (content !== undefined) return { kind: "content", via: "<(…)", content };
-      return isStdin(text) ? "stdin" : { kind: "file" };
+      return isStdin(text) ? "stdin" : { kind: "file", path: text };
     case "<&":
       if (/^0+-?$/.test(text)) return "stdin";
       // Another descriptor may hold anything.

@@ -11,13 +11,18 @@ const ARGUMENTS: readonly (readonly [RegExp, RegExp])[] = [
   [/^(?:gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?)(?:-[\d.]+)?$/, /^-(?:wrapper|-wrapper|specs|-specs|fplugin)/],
   [/^(?:ssh|autossh|scp|sftp|rsync|ssh-copy-id)$/, /(?:proxy|local|knownhosts|remote)command/i],
   [/^less$/, /^\+.*[!|]/],
+  [/^man$/, /^-H.|^--html=/],
+  [/^git$/, /^--(?:sendmail|access)-\w+=|^--smtp-server=\//],
   [/^(?:screen|tmux|capsh|start-stop-daemon)$/, /./],
   [/^ip$/, /^exec$/],
   [/^(?:apt(?:-get)?|aptitude|dpkg)$/, /invoke|DPkg::|^--(?:pre|post|status)/i],
   [/^(?:npm|pnpm|yarn)$/, /script-shell/],
   [/^systemd-run$/, /./],
   [/^m4$/, /syscmd/],
-  [/^(?:sqlite3|psql|mysql|gnuplot|dc|octave)$/, /\.shell|\.system|\\!|system|^!|\bshell\b/],
+  [
+    /^(?:sqlite3|psql|mysql|gnuplot|dc|octave)$/,
+    /\.shell|\.system|\\!|system|^!|\bshell\b|\bprogram\s+['$]/i,
+  ],
   [/^(?:expect|guile|julia|ghc|elixir|sbcl|racket|swipl|erl|tclsh|osascript)$/, /^--?(?:c|e|g|eval|run)/],
   [/^(?:socat|nc|ncat|netcat)$/, /^-[a-z]*[ec]|^--(?:sh-)?exec|^(?:EXEC|SYSTEM|SHELL):/i],
 ];
@@ -26,6 +31,7 @@ const INPUT: readonly (readonly [RegExp, RegExp])[] = [
   [/^(?:red|ed|ex|vim?|nvim)$/, /!/],
   [/^m4$/, /syscmd|define|include|indir|changequote|changecom/],
   [/^gdb$/, /./],
+  [/^(?:more|less)$/, /^\s*[!|]/m],
   [
     /^(?:sqlite3|psql|mysql|gnuplot|dc|expect|tclsh|guile|julia)$/,
     /\.sh|\.system|\\!|system|!|exec|spawn|run/,

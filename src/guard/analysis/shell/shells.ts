@@ -46,7 +46,7 @@ export function runShell(walker: Walker, outer: Call, name: string): void {
   });
   for (const { name: option, value } of options.given) {
     // fish
-    if (option === "--command" && value !== undefined)
+    if ((option === "--command" || option === "--init-command") && value !== undefined)
       walker.runText(call, value.text, new Environment(), `${name} -c`);
     if (value?.content !== undefined) runInput(walker, call, value, new Environment(), name);
   }
@@ -100,10 +100,15 @@ export function runInput(
     return;
   }
   if (file !== undefined && !isStdin(file.text)) {
+    walker.runFile(call, file.text, "shell");
     // Another descriptor may hold anything.
     if (isDescriptor(file.text) || /\/fd\//.test(file.text)) walker.emitUnknown(call, via, file.text);
     return;
   }
+  if (call.stdin.kind === "file" && call.stdin.path !== undefined)
+    walker.runFile(call, call.stdin.path, "shell");
+  // A program starts it without a text: what it writes into it is not followed.
+  if (call.byProgram === true && call.stdin.kind === "inherited") walker.emitUnknown(call, via);
   if (call.stdin.kind !== "content") return;
   const { text } = call.stdin.content;
   if (text === undefined) walker.emitUnknown(call, via, call.stdin.via);

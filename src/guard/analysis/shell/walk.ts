@@ -11,6 +11,7 @@ import { baseName, type Field, isKnown, known } from "./fields.js";
 import { Findings, type Position } from "./findings.js";
 import { outputOf } from "./output.js";
 import { parseExpansions, parseShell } from "./parse.js";
+import { mayRunWords } from "./quiet-programs.js";
 import { type Redirected, redirect, writesElsewhere } from "./redirected.js";
 import type { ShellAssignment } from "./shell-program.js";
 import {
@@ -23,6 +24,7 @@ import {
 } from "./tree.js";
 import type { Call, Context, InlineLanguage, Walker } from "./walker.js";
 import { runWrapper } from "./wrappers.js";
+import { asOriginal, type FileRun, isRenamed, readerOf, WrittenFiles } from "./written-files.js";
 
 /** The longest program in a language that is only scanned. */
 const MAX_SCANNED_LENGTH: Readonly<Partial<Record<InlineLanguage, number>>> = {
@@ -59,6 +61,7 @@ export interface InlineCode {
 export class ShellWalk extends Findings implements Walker {
   /** Programs in other languages that were found on the way. */
   readonly code: InlineCode[] = [];
+  readonly files = new WrittenFiles();
   private steps = 0;
   private exhausted = false;
   private programs = 0;
@@ -79,8 +82,37 @@ export class ShellWalk extends Findings implements Walker {
     this.finish();
   }
 
-  /** Functions that are never called count as well: a name made at run time may call them. */
+  /** What has run a file which was written by now; functions that are never called: a name made at run time may call them. */
   finish(): void {
+    this.finishFunctions();
+    for (let runs = this.files.take(); runs.length > 0; runs = this.files.take()) {
+      for (const run of runs) this.runWritten(run);
+      this.finishFunctions();
+    }
+  }
+
+  private runWritten({ call, path, language, text, copyOf }: ReturnType<WrittenFiles["take"]>[number]): void {
+    this.work.spend(COST.text);
+    const byName = language === undefined;
+    if (copyOf !== undefined) {
+      if (byName && isRenamed(path, copyOf)) this.runFields(call, asOriginal(copyOf, call.fields), {}, path);
+    } else if (byName && !path.includes("/")) return;
+    else if (text === undefined) this.emitUnknown(call, path);
+    else {
+      const reader = language === undefined ? readerOf(text, path, call.fields) : undefined;
+      const environment = new Environment();
+      environment.positional = undefined;
+      if (reader !== undefined) this.runFields(call, reader, {}, path);
+      else if (language === undefined || language === "shell") this.runText(call, text, environment, path);
+      else this.runCode(call, language, text, path);
+    }
+  }
+
+  runFile(call: Call, path: string, language: FileRun["language"]): void {
+    this.files.run(call, path, language);
+  }
+
+  private finishFunctions(): void {
     for (let next = this.takeUncalled(); next !== undefined; next = this.takeUncalled()) {
       const environment = this.fork(next.context.environment);
       environment.forget();
@@ -251,6 +283,7 @@ export class ShellWalk extends Findings implements Walker {
     const { context, own } = this.redirect(command.redirects, outer, command.place);
     const before = this.commands.length;
     const output = this.runCompound(command, context);
+    this.files.redirect(own, output);
     if (own.length > 0 && this.commands.length === before)
       this.emitNothing(asCall({ ...context, redirects: own }, command.place));
     return writesElsewhere(own) ? undefined : output;
@@ -304,7 +337,12 @@ export class ShellWalk extends Findings implements Walker {
         this.uncalled.set(command.body, { name: command.name, context });
         return "";
       case "coproc":
-        this.runCommand(command.body, { ...this.inSubshell(context), via: [...context.via, "coproc"] });
+        this.runCommand(command.body, {
+          ...this.inSubshell(context),
+          via: [...context.via, "coproc"],
+          // Whoever writes into it is not followed.
+          stdin: { kind: "content", via: "coproc", content: { text: undefined, from: [] } },
+        });
         return undefined;
     }
   }
@@ -370,11 +408,12 @@ export class ShellWalk extends Findings implements Walker {
       for (const { name, value } of assignments) context.environment.set(name, value);
       const matters = assignments.some(({ name }) => LOADER_VARIABLES.has(name));
       if (own.length > 0 || matters) this.emitNothing({ ...call, redirects: own });
-      // A variable that is read-only ends the shell here.
-      return made.length + assignments.length === 0 ? "" : undefined;
+      // A variable that is read-only ends the shell here; `$(<file)` reads a file.
+      return made.length + assignments.length + own.length === 0 ? "" : undefined;
     }
     this.runAlias(command, call);
     const output = this.runAssigned(call);
+    this.files.redirect(own, output);
     return writesElsewhere(own) ? undefined : output;
   }
 
@@ -457,9 +496,14 @@ export class ShellWalk extends Findings implements Walker {
       const handled = runBuiltin(this, call, base);
       if (handled !== undefined) return handled.output;
     }
+    this.files.run(call, name, undefined);
+    this.files.command(base, call);
     const wrapped = runWrapper(this, call, base);
     if (wrapped !== undefined) return wrapped.output;
     this.emit(call);
+    // A file that the text makes for it may say what else to run.
+    if (mayRunWords(base) && call.fields.some(({ content }) => content !== undefined))
+      this.emitUnknown(call, base);
     return this.outputOf(call);
   }
 

@@ -17,7 +17,7 @@ export type InlineLanguage =
 /** What a command reads on standard input. */
 export type Stdin =
   | { readonly kind: "inherited" }
-  | { readonly kind: "file" }
+  | { readonly kind: "file"; readonly path?: string }
   | { readonly kind: "content"; readonly via: string; readonly content: Content };
 
 /** Where in the program a command stands. */
@@ -66,6 +66,8 @@ export interface Walker {
   runQuotedText(call: Call, text: string, environment: Environment, ...via: readonly string[]): void;
   /** Looks into a program of another language. */
   runCode(call: Call, language: InlineLanguage, code: string, ...via: readonly string[]): void;
+  /** Runs a file, as far as the text itself has written it; undefined: its first line says what reads it. */
+  runFile(call: Call, path: string, language: InlineLanguage | "shell" | undefined): void;
   /** Walks what a text runs when a shell expands it as if it stood in double quotes. */
   expandText(call: Call, text: string, ...via: readonly string[]): void;
   /** What the command prints, where that can be told. */

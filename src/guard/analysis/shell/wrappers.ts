@@ -1,10 +1,10 @@
 import type { Handled } from "./builtins.js";
 import { Environment } from "./environment.js";
 import { type Field, isKnown, plain, UNKNOWN, UNKNOWN_WORDS } from "./fields.js";
-import { runInterpreter } from "./interpreters.js";
+import { isInterpreter, runInterpreter } from "./interpreters.js";
 import { has, type Options, type OptionTable, optionValue, readOptions } from "./options.js";
 import { parseShell } from "./parse.js";
-import { runSpecialProgram } from "./programs.js";
+import { isSpecialProgram, runSpecialProgram } from "./programs.js";
 import { runsCommandsOfItsOwn } from "./runners.js";
 import { runShell, SHELLS } from "./shells.js";
 import type { Call, Walker } from "./walker.js";
@@ -22,7 +22,12 @@ interface Wrapper extends OptionTable {
 }
 
 const WRAPPERS: Readonly<Record<string, Wrapper>> = {
-  env: { short: "uCS", long: ["--unset", "--chdir", "--split-string"], assignments: true },
+  env: {
+    short: "uCSa",
+    long: ["--unset", "--chdir", "--split-string", "--argv0"],
+    last: ["S", "--split-string"],
+    assignments: true,
+  },
   nohup: {},
   setsid: {},
   nice: { short: "n", long: ["--adjustment"] },
@@ -97,7 +102,14 @@ const WRAPPERS: Readonly<Record<string, Wrapper>> = {
   entr: { counts: true },
   poetry: { subcommand: "run", counts: true },
   pipenv: { subcommand: "run", counts: true },
-  uv: { subcommand: "run", counts: true },
+  uv: {
+    subcommand: "run",
+    short: "p",
+    long: ["--with", "--python", "--package", "--extra", "--group", "--project", "--directory"],
+    counts: true,
+  },
+  conda: { subcommand: "run", short: "np", long: ["--name", "--prefix"], counts: true },
+  mamba: { subcommand: "run", short: "np", long: ["--name", "--prefix"], counts: true },
   hatch: { subcommand: "run", counts: true },
   bundle: { subcommand: "exec", counts: true },
 };
@@ -107,6 +119,11 @@ const ARCHITECTURE =
 
 /** The dynamic loader runs the program it is given. */
 const LOADER = /^ld(?:-linux[\w-]*|-musl-\w+|64)?\.so(?:\.\d+)*$/;
+
+/** What it runs is told by tables. */
+export function isFollowed(name: string): boolean {
+  return SHELLS.has(name) || Object.hasOwn(WRAPPERS, name) || isSpecialProgram(name) || isInterpreter(name);
+}
 
 /** Runs what stands in the arguments of a program that runs others; undefined for a program that does not. */
 export function runWrapper(walker: Walker, call: Call, name: string): Handled | undefined {
@@ -150,7 +167,11 @@ function runArguments(walker: Walker, call: Call, name: string, wrapper: Wrapper
   const skipped = rest.slice(0, wrapper.operands ?? 0);
   rest = rest.slice(wrapper.operands ?? 0);
   const split = name === "env" ? optionValue(options, "S", "--split-string") : undefined;
-  if (split !== undefined) rest = splitString(walker, call, split, rest);
+  // Its words stand in front of the others, and may be options again.
+  if (split !== undefined) {
+    const whole = [call.fields[0]!, ...splitString(walker, call, split, rest)];
+    return { output: walker.runFields(call, whole, { assignments }, name) };
+  }
   // gdb -ex and the like hold commands of their own; only "--args" runs the rest.
   if (wrapper.counts === true || rest.length === 0) walker.emit(call);
   if (rest.length === 0) return { output: undefined };

@@ -9,6 +9,6 @@ export function identifierOf(source: string): string {
 
 /** "node:fs/promises" is "fs.promises"; a path or a package keeps its name. */
 export function moduleNameOf(specifier: string): string {
-  const name = specifier.replace(/^node:/, "");
+  const name = specifier.replace(/^node:|\/$/g, "");
   return /^[a-z_0-9]+(?:\/[a-z_0-9]+)*$/.test(name) ? name.replaceAll("/", ".") : name;
 }

@@ -94,6 +94,10 @@ class JavaScriptReader extends ProgramReader {
 
   private importModule(specifier: string, node: number): void {
     this.imports.push({ module: specifier, offset: this.tree.start(node) });
+    // What starts processes leaves the program under a name of its own, or comes in without one.
+    const leaves = this.tree.kind(node) === "export_statement" && TABLE.canStart(moduleNameOf(specifier));
+    if (leaves || specifier === "shelljs/global")
+      this.starts.push(unknownStart(this.tree.start(node), specifier));
     if (specifier.startsWith("data:"))
       this.starts.push({
         at: this.tree.start(node),
@@ -115,6 +119,12 @@ class JavaScriptReader extends ProgramReader {
     if (owner.names.some((name) => name.startsWith("require.cache"))) this.sign(REPLACED_MODULE, node);
     if (owner.names.includes("process.env")) this.readKeys(node, [this.memberOf(target)]);
     if (owner.names.some((name) => PURE.test(name))) this.loosen(node, owner.names[0]!);
+    const below = this.memberOf(tree.child(target, "object"));
+    if (
+      below === "__proto__" ||
+      /constructor\.prototype\s*[.[]|getPrototypeOf\([^)]*\)\s*[.[]/.test(tree.source(target))
+    )
+      this.loosen(node, "prototype");
     if (owner.names.includes("process") && !/^exitCode$|^title$/.test(this.memberOf(target) ?? ""))
       this.loosen(node, "process");
     if (owner.names.includes("process.env") && isLoaderVariable(this.memberOf(target) ?? ""))
@@ -191,8 +201,12 @@ class JavaScriptReader extends ProgramReader {
   }
 
   protected readName(name: string, node: number, { args }: Arguments): void {
+    if (/^process\.execArgv\.(?:push|unshift|splice)$/.test(name)) this.loosen(node, name);
     if (LOADERS.has(name)) this.readLoader(args[0] ?? UNKNOWN, node);
-    if (/^(?:Object|Reflect)\.(?:assign|set|define\w+)$/.test(name) && args[0]?.names.includes("process"))
+    if (
+      /^(?:Object|Reflect)\.(?:assign|set|define\w+)$/.test(name) &&
+      args[0]?.names.some((one) => one === "process" || PURE.test(one))
+    )
       this.loosen(node, name);
     if (name === "Function.constructor") this.sign(HIDDEN_CONSTRUCTOR, node);
     else if (

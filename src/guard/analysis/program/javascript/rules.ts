@@ -41,7 +41,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     words(`
       repl.start module.register module.registerHooks module.runMain v8.setFlagsFromString
       v8.startupSnapshot.setDeserializeMainFunction jiti jiti.createJiti().evalModule ts-node.create ts-node.register
-      node-serialize.unserialize jsonpath.query test.run
+      node-serialize.unserialize jsonpath.query test.run inspector.Session().post inspector.promises.Session().post
     `),
     { called: true, starts: ["unknown", 0] },
   ),
@@ -54,7 +54,8 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     "process",
     "Starts another program.",
     words(`
-      process.execve tinyexec.x tinyexec.exec nano-spawn open simple-git.simpleGit simple-git child_process.fork().constructor
+      process.execve tinyexec.x tinyexec.exec nano-spawn open simple-git.simpleGit simple-git child_process.fork().constructor concurrently
+      concurrently.default nodemon gulp-shell.task npm-run-all
     `),
     { called: true, starts: ["unknown", 0] },
   ),
@@ -96,6 +97,7 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
       process._debugProcess Deno.dlopen bun.ffi.* ffi-napi.* ffi.* koffi.* node-ffi.*
       ref-napi.* Bun.dlopen
     `),
+    starts: ["unknown", 0],
     why: "Calls native code: no rule of this language holds there.",
   },
   known(
@@ -118,7 +120,8 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     rule: "process",
     level: "medium",
     names: words(`
-      child_process.exec child_process.execSync shelljs.exec shelljs.cmd zx.$ execa.execaCommand
+      child_process.exec child_process.execSync shelljs.exec shelljs.cmd shelljs.cat().exec shelljs.echo().exec
+      shelljs.ShellString().exec zx.$ zx.$.sync zx.$() execa.$.sync execa.$() execa.$().sync dax-sh.$ dax-jsx.$ execa.execaCommand
       execa.execaCommandSync execa.$ Bun.$ bun.$ Bun.spawn Bun.spawnSync Deno.run $
     `),
     starts: ["command", [0, "cmd"]],
@@ -150,6 +153,10 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
     ["child_process.fork", "cluster.fork"],
     { starts: ["fork", 0], paths: [[0, "read"]], endless: "high" },
   ),
+  known("medium", "process", "Starts a shell.", ["*.execSync"], { starts: ["command-if-text", 0] }),
+  known("medium", "process", "Starts another program.", ["*.spawnSync", "*.execFileSync"], {
+    starts: ["spawn", 0],
+  }),
   {
     rule: "process",
     level: "medium",
@@ -290,6 +297,8 @@ export const JAVASCRIPT_FUNCTIONS: readonly KnownFunction[] = [
       ),
       "Deno.writeTextFile",
       "Deno.writeFile",
+      "Deno.writeTextFileSync",
+      "Deno.writeFileSync",
       "Bun.write",
     ],
     paths: [[0, "write"]],

@@ -36,7 +36,11 @@ export function canonicalName(name: string): string {
   const parts = name.split(".");
   for (let at = parts.length - 1; at > 0; at--) {
     const module = reachedModule(parts[at]!);
-    if (module === undefined || parts[at] === parts[at - 1] || OWN.has(parts.slice(0, at + 1).join(".")))
+    if (
+      module === undefined ||
+      (module === "socket" && parts[at - 1] === module) ||
+      OWN.has(parts.slice(0, at + 1).join("."))
+    )
       continue;
     if (parts.slice(0, at).some((part) => part.endsWith(")"))) continue;
     return [module, ...parts.slice(at + 1)].join(".");

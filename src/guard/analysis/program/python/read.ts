@@ -1,6 +1,7 @@
 import type { WorkBudget } from "../../../../kit/parser/index.js";
 import { rankOf } from "../../rules/levels.js";
 import { isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
+import { RUNNING_MODULES } from "../../shell/interpreters.js";
 import type { ProgramFacts } from "../facts.js";
 import { type FlatTree, namedChildren, operatorOf } from "../flat-tree.js";
 import { createFunctionTable, isStarting } from "../known-functions.js";
@@ -128,6 +129,8 @@ class PythonReader extends ProgramReader {
     }
     if (tree.kind(target) !== "subscript") return;
     const { names } = this.valueOf(tree.child(target, "value"));
+    if (/\.\s*(?:__globals__|f_globals|f_locals)$/.test(tree.source(tree.child(target, "value"))))
+      this.loosen(target, "__globals__");
     if (names.some((name) => NAMESPACES.test(name) || PROGRAM.test(name))) this.loosen(target, "globals()");
     this.readKeys(target, this.valueOf(tree.child(target, "subscript")).texts);
   }
@@ -203,6 +206,8 @@ class PythonReader extends ProgramReader {
       (name === "logging.config.dictConfig" && callsByName(args))
     )
       this.starts.push(unknownStart(tree.start(node), name));
+    if (name === "runpy.run_module" && args[0]?.texts.every((one) => RUNNING_MODULES.test(one)) !== false)
+      this.starts.push(unknownStart(tree.start(node), name));
     const [, owner] = /^(.*)\.__getattribute__$/.exec(name) ?? [];
     if (owner !== undefined) this.readHiddenName([owner], args[0] ?? UNKNOWN, node);
     if (/^subprocess\.Popen\(\)\.(?:communicate|stdin\.write)$/.test(name))
@@ -238,6 +243,8 @@ class PythonReader extends ProgramReader {
       case "_pickle.loads":
       case "cPickle.loads":
       case "marshal.loads":
+      case "dill.loads":
+      case "jsonpickle.decode":
         if (args[0]?.texts.some((data) => CALLING_DATA.test(data)))
           this.unpackCode(name, node, "runs a command");
         // What a constant text is unpacked to may be any call.

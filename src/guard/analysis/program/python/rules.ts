@@ -9,7 +9,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     level: "medium",
     names: words(`
       builtins.exec builtins.eval builtins.execfile builtins.compile
-      code.InteractiveInterpreter().runsource
+      code.InteractiveInterpreter().runsource code.InteractiveConsole().runsource code.InteractiveConsole().push
     `),
     code: [0, "source"],
     why: "Runs code that is made while the program runs.",
@@ -75,10 +75,16 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     `),
     { starts: ["unknown", 0] },
   ),
-  known("high", "native-code", "Loads native code.", ["*.load_extension"], {
-    called: true,
-    starts: ["unknown", 0],
-  }),
+  known(
+    "high",
+    "native-code",
+    "Loads native code.",
+    words("*.load_extension *.load_dynamic *.create_dynamic"),
+    {
+      called: true,
+      starts: ["unknown", 0],
+    },
+  ),
   known("low", "dynamic-import", "Imports a module by a name that is made while the program runs.", [
     "builtins.__import__",
     "importlib.import_module",
@@ -124,7 +130,7 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
       subprocess.getoutput
       subprocess.getstatusoutput commands.getoutput commands.getstatusoutput pexpect.run pexpect.spawn
       asyncio.create_subprocess_shell asyncio.subprocess.create_subprocess_shell
-      builtins.get_ipython().system invoke.run
+      builtins.get_ipython().system invoke.run IPython.utils.process.getoutput IPython.utils.process.system
     `),
     starts: ["command", [0, "command"]],
     endless: "high",
@@ -160,6 +166,9 @@ export const PYTHON_FUNCTIONS: readonly KnownFunction[] = [
     words("asyncio.create_subprocess_exec asyncio.subprocess.create_subprocess_exec os.startfile"),
     { starts: ["words", 0], endless: "high" },
   ),
+  known("medium", "process", "Runs what a notebook would.", words("*.run_line_magic *.run_cell_magic"), {
+    starts: ["unknown", 0],
+  }),
   known("medium", "process", "Starts another program.", ["*.subprocess_exec"], { starts: ["words", 1] }),
   known(
     "medium",

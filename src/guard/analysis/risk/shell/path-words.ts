@@ -69,16 +69,3 @@ export const PATH_OPTIONS: ReadonlyMap<string, Readonly<Record<string, Access>>>
   ["grep", { "-f": "read" }],
   ["docker", { "-H": "write", "--host": "write" }],
 ]);
-
-/** Commands that say nothing about a text. */
-export const HARMLESS_COMMANDS: ReadonlySet<string> = new Set(
-  `: [ [[ true false test echo printf cd pwd pushd popd dirs ls dir tree cat tac head tail less more nl wc sort uniq cut
-  paste join comm tr rev fold fmt column expand sed awk gawk grep egrep fgrep rg diff cmp file stat basename dirname
-  realpath readlink find which whereis type command builtin hash read mapfile readarray local export declare typeset
-  readonly unset set shopt shift return exit break continue let wait jobs fg bg disown trap getopts alias unalias umask
-  ulimit time sleep timeout date cal uname hostname whoami id groups who uptime nproc free df du lscpu lsb_release arch
-  env printenv seq yes expr bc dc factor jq yq xargs tee touch mkdir cp mv ln mktemp rm rmdir tar gzip gunzip zip unzip
-  zcat bzip2 xz md5sum sha1sum sha256sum sha512sum cksum base64 base32 xxd od hexdump strings split csplit shuf tput
-  clear reset man help git gitk svn hg tmux screen nohup nice ionice setsid script stdbuf python3 python node history ps
-  top pgrep lsof caller logger enable exec fc times bind complete compgen`.split(/\s+/),
-);

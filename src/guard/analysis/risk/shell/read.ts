@@ -7,9 +7,10 @@ import { type Access, assessPath, isSecretPath, isWholeTree } from "../../rules/
 import { assessText, isLoaderVariable, LOADER_VARIABLE } from "../../rules/text-rules.js";
 import { findAwkStarts } from "../../scanned/awk.js";
 import { UNKNOWN as HOLE } from "../../shell/fields.js";
+import { HARMLESS_COMMANDS } from "../../shell/quiet-programs.js";
 import type { ShellCommand } from "../../shell/shell-program.js";
 import { type Flow, ShellFlow } from "./flow.js";
-import { HARMLESS_COMMANDS, PATH_OPTIONS, PATH_WORDS } from "./path-words.js";
+import { PATH_OPTIONS, PATH_WORDS } from "./path-words.js";
 import { COMMAND_RULES, type CommandRule, DOWNLOADERS } from "./rules.js";
 
 const MAX_SOURCES = 32;
