@@ -7,7 +7,7 @@ import { exitStatusOf } from "../../runtime/sandbox/index.js";
 import { parseInnerPath } from "../../runtime/workspace/index.js";
 import type { ExecuteOptions, Transfer } from "../definition/index.js";
 import { Interrupt, requireFile, writeHostFiles } from "../input/index.js";
-import { identityOf, openGuardedManager, readConfig } from "../open/index.js";
+import { identityOf, openGuardedManager, openMounts, readConfig } from "../open/index.js";
 import { jsonText, reportError, stderr, stdout } from "../output/index.js";
 import { closingLines } from "./result-text.js";
 
@@ -40,12 +40,13 @@ async function runAndShow(
   await using guarded = await openGuardedManager(config, options);
   const { manager } = guarded;
 
+  const sessionId = await openMounts(manager, options, identityOf(config, options).role);
   const stdin = readsStdin ? standardInput() : undefined;
   const execution = manager.execute({
     ...what,
     ...identityOf(config, options),
     signal: interrupt.signal,
-    sessionId: options.session,
+    sessionId,
     stdin,
     env: options.env,
     cwd: options.cwd,
