@@ -8,6 +8,7 @@ import {
   quoted,
   type WorkspaceTree,
 } from "../workspace/index.js";
+import { LOOK_FACTOR } from "./find-changes.js";
 import type { LeftOut } from "./left-out.js";
 import { type ListedEntry, listProject, tooMuch } from "./list-project.js";
 import { type FileState, insidePath, type Project } from "./project.js";
@@ -80,7 +81,7 @@ async function refuseTaken(
   entries: readonly ListedEntry[],
   maxFiles: number,
 ): Promise<void> {
-  const { nodes } = await tree.look(10 * maxFiles);
+  const { nodes } = await tree.look(LOOK_FACTOR * maxFiles);
   if (nodes.size === 0) return;
   const taken = entries.find(({ path }) => nodes.has(insidePath(where, path)));
   if (taken === undefined) return;

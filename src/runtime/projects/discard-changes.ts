@@ -1,5 +1,5 @@
 import { byteNameOf, type WorkspaceTree } from "../workspace/index.js";
-import type { ProjectChanges } from "./find-changes.js";
+import { LOOK_FACTOR, type ProjectChanges } from "./find-changes.js";
 import { type FileState, insidePath, type Project } from "./project.js";
 import type { ProjectStore } from "./project-store.js";
 
@@ -16,6 +16,7 @@ export async function discardChanges(
   await tree.remove(
     emptied(made, project.base).map((path) => ({ path: inside(path), type: "directory" as const })),
   );
+  await clearWay(changes, project, tree, store);
   const blobs = store.blobs();
   for (const { path, before } of changes) {
     if (before === undefined) continue;
@@ -30,6 +31,20 @@ export async function discardChanges(
     }
   }
   return changes.length;
+}
+
+/** Removes what stands where a directory of the project was: a link that leads out is no change, and is in the way all the same. */
+async function clearWay(
+  changes: ProjectChanges["changes"],
+  project: Project,
+  tree: WorkspaceTree,
+  store: ProjectStore,
+): Promise<void> {
+  const restored = changes.filter(({ before }) => before !== undefined);
+  const parents = new Set(restored.flatMap(({ path }) => parentsOf(insidePath(project, path))));
+  const { nodes } = await tree.look(LOOK_FACTOR * store.limits.maxFiles);
+  const inTheWay = [...parents].filter((path) => nodes.get(path)?.type !== "directory");
+  await tree.removeTrees(inTheWay.sort());
 }
 
 /** Directories that hold nothing of the project, the deepest first; one that is not empty stays. */

@@ -44,7 +44,7 @@ export interface ProjectChanges {
 /** Not more than this is listed of what is left out; the guest decides how much there is. */
 const MAX_LEFT_OUT = 1000;
 /** What programs install is looked at and left out: more entries than the project may have. */
-const LOOK_FACTOR = 25;
+export const LOOK_FACTOR = 25;
 
 /** Compares the workspace with what was copied in. Contents that differ are kept in `stage`: only those are shown and applied. */
 export async function findChanges(

@@ -60,7 +60,7 @@ export class SessionProjects {
     if (earlier !== undefined && (await this.#hasChanges(earlier))) {
       return { source: source.path, target, files: 0, bytes: 0, leftOut: [], isCopied: false };
     }
-    return this.files.use((tree) => copyIn(source, target, tree, this.store, earlier), { writes: true });
+    return await this.files.use((tree) => copyIn(source, target, tree, this.store, earlier), { writes: true });
   }
 
   async #hasChanges(project: Project): Promise<boolean> {
@@ -99,14 +99,14 @@ export class SessionProjects {
       const project = this.#project(target);
       using stage = this.store.stage();
       const found = await this.#compare(project, stage);
-      return this.files.use((tree) => discardChanges(found, project, tree, this.store), { writes: true });
+      return await this.files.use((tree) => discardChanges(found, project, tree, this.store), { writes: true });
     });
   }
 
   async #apply(found: ProjectChanges, stage: ContentStore): Promise<Applied> {
     const { applyChanges, SourceDirectory } = await load();
     using source = SourceDirectory.reopen(found.source, this.store);
-    return applyChanges(found, this.#project(found.target), source, this.store, stage);
+    return await applyChanges(found, this.#project(found.target), source, this.store, stage);
   }
 
   async #compare(project: Project, stage: ContentStore): Promise<ProjectChanges> {

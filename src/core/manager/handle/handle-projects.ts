@@ -55,7 +55,7 @@ export class HandleProjects {
       work: async ({ projects }) => {
         using staged = await projects.changes(target);
         if (id !== undefined && id !== staged.id) throw changedSince();
-        return staged.apply();
+        return await staged.apply();
       },
     });
   }
