@@ -29,7 +29,9 @@ const at = (steps: Parameters<typeof atTerminal>[1], ...args: string[]) =>
 describe("a project", { timeout: 180_000 }, () => {
   it("is there for make, and what changed comes back when the person has looked at it", () => {
     put({ Makefile: "all:\n\tcp in.txt out.txt\n", "in.txt": "hello\n", ".env": "KEY=1", ".git/HEAD": "x" });
-    expect(skerry("exec", "--session", "s", "--mount", ".", "--", "sh", "-c", "cat in.txt > out.txt; cat .env")).toEqual({
+    expect(
+      skerry("exec", "--session", "s", "--mount", ".", "--", "sh", "-c", "cat in.txt > out.txt; cat .env"),
+    ).toEqual({
       status: 1,
       stdout: "",
       stderr: [
@@ -91,7 +93,9 @@ describe("a project", { timeout: 180_000 }, () => {
   it("says what is wrong with a mount or a session", () => {
     expect(skerry("exec", "--mount", "/", "--", "true")).toMatchObject({ status: 64 });
     expect(skerry("exec", "--mount", ".:x:rw", "--", "true")).toMatchObject({ status: 69 });
-    expect(skerry("exec", "--mount", "..", "--", "true").stderr).toContain("This is the whole home directory");
+    expect(skerry("exec", "--mount", "..", "--", "true").stderr).toContain(
+      "This is the whole home directory",
+    );
     expect(skerry("diff", "-s", "none")).toMatchObject({ status: 66 });
     skerry("exec", "-s", "plain", "--", "true");
     expect(skerry("diff", "-s", "plain").stderr).toContain("No directory was copied into this session");
@@ -137,7 +141,10 @@ describe("skerry run", { timeout: 180_000 }, () => {
       "",
     ]);
     put({ "../main.py": "print(1)" });
-    const home = await atTerminal([LAUNCHER, "run", "main.py"], [], { env: user.environment, cwd: user.home });
+    const home = await atTerminal([LAUNCHER, "run", "main.py"], [], {
+      env: user.environment,
+      cwd: user.home,
+    });
     expect(home.lines).toEqual([
       "skerry: main.py runs alone, its directory is no project; --mount DIR copies a directory in",
       "1",

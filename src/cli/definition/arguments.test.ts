@@ -113,7 +113,9 @@ describe("a mount", () => {
   const none = () => false;
 
   it("is a directory, a place for it, and that it is a copy", () => {
-    const [one, two, three] = ["src", "src:lib/x", "src:lib:copy"].map((value) => parseMount(value, [], none)[0]);
+    const [one, two, three] = ["src", "src:lib/x", "src:lib:copy"].map(
+      (value) => parseMount(value, [], none)[0],
+    );
     expect([one, two, three, parseMount(".:copy", [], none)[0]]).toEqual([
       { source: "src" },
       { source: "src", target: "lib/x" },

@@ -109,7 +109,9 @@ describe("a directory that is copied in", () => {
     symlinkSync(join(root, "state/sessions"), join(project, "link"));
     const name = "refused";
     await expect(open({ sessionId: name, mounts: [{ source: source() }] })).rejects.toThrow(code(expected));
-    expect(existsSync(join(root, "state/sessions")) ? readdirSync(join(root, "state/sessions")) : []).toEqual([]);
+    expect(existsSync(join(root, "state/sessions")) ? readdirSync(join(root, "state/sessions")) : []).toEqual(
+      [],
+    );
   });
 
   it("has a size and a number of files that it may not exceed", async () => {
@@ -128,7 +130,9 @@ describe("a directory that is copied in", () => {
     rmSync(join(project, "gone"));
     const { SandboxManager } = await import("../manager/index.js");
     await using manager = new SandboxManager({ stateDir: join(root, "state"), backend: "bubblewrap" });
-    expect(await manager.copyIn("again", [{ source: project }])).toMatchObject([{ isCopied: true, files: 1 }]);
+    expect(await manager.copyIn("again", [{ source: project }])).toMatchObject([
+      { isCopied: true, files: 1 },
+    ]);
     const handle = await manager.getSandbox("again");
     expect((await handle.exec("cat a; ls; echo 3 > a")).stdout).toBe("2a\n");
     expect(await manager.copyIn("again", [{ source: project }])).toMatchObject([{ isCopied: false }]);
@@ -205,7 +209,11 @@ open("empty", "w").close()
     await expect(sandbox.projects.apply()).rejects.toThrow(code("CONFLICT"));
     expect(readFileSync(join(project, "a"), "utf8")).toBe("1\n");
     put({ b: "1\n", c: "1\n", d: "inside\n" });
-    expect(await sandbox.projects.apply()).toEqual({ written: ["a", "b", "c"], removed: [], unchanged: ["d"] });
+    expect(await sandbox.projects.apply()).toEqual({
+      written: ["a", "b", "c"],
+      removed: [],
+      unchanged: ["d"],
+    });
   });
 
   it("are only those that were looked at", async () => {
@@ -230,10 +238,9 @@ open("empty", "w").close()
     expect([...staged.show()].map(({ text }) => text).join("")).toContain("\n-1\n+shown\n");
     expect(await staged.apply()).toMatchObject({ written: ["a"] });
     expect(readFileSync(join(project, "a"), "utf8")).toBe("shown\n");
-    expect(brief((await manager.startSandbox("goes-on").then(({ projects }) => projects.changes())).changes)).toEqual([
-      "modified a",
-      "created b",
-    ]);
+    expect(
+      brief((await manager.startSandbox("goes-on").then(({ projects }) => projects.changes())).changes),
+    ).toEqual(["modified a", "created b"]);
   });
 
   it("writes nothing where what is staged is not what was shown", async () => {
@@ -280,7 +287,10 @@ os.makedirs("n/m"); open("n/m/o", "w").write("x")
   it("are told of each of several directories, which do not overlap", async () => {
     put({ a: "1" });
     put({ b: "1" }, join(root, "other"));
-    const mounts = [{ source: project, target: "one" }, { source: join(root, "other"), target: "/workspace/two/x" }];
+    const mounts = [
+      { source: project, target: "one" },
+      { source: join(root, "other"), target: "/workspace/two/x" },
+    ];
     const sandbox = await open({ mounts });
     await python(sandbox, `open("two/x/b", "w").write("2"); open("beside", "w").write("x")`);
     await expect(sandbox.projects.changes()).rejects.toThrow(code("INVALID_ARGUMENT"));
@@ -289,7 +299,9 @@ os.makedirs("n/m"); open("n/m/o", "w").write("x")
     await expect(open({ mounts: [...mounts, { source: project, target: "one/in" }] })).rejects.toThrow(
       code("INVALID_ARGUMENT"),
     );
-    await expect(open({ mounts: [{ source: project, target: "../up" }] })).rejects.toThrow(code("PATH_TRAVERSAL"));
+    await expect(open({ mounts: [{ source: project, target: "../up" }] })).rejects.toThrow(
+      code("PATH_TRAVERSAL"),
+    );
   });
 });
 
@@ -314,15 +326,22 @@ open("unreadable", "w").write("x"); os.chmod("unreadable", 0)
 `,
     );
     const found = await sandbox.projects.changes();
-    const left = (why: string) => found.leftOut.filter((each) => each.why === why).map(({ path }) => path).sort();
+    const left = (why: string) =>
+      found.leftOut
+        .filter((each) => each.why === why)
+        .map(({ path }) => path)
+        .sort();
     expect(left("link")).toEqual(["absolute", "src/a", "through", "up"]);
     expect(left("special")).toEqual(["fifo", "sock", "src/b"]);
     expect(left("git")).toHaveLength(3);
     await sandbox.projects.apply();
     const files = execFileSync("find", [".", "-not", "-type", "d"], { cwd: project, encoding: "utf8" });
-    expect(files.split("\n").filter((path) => !path.includes("unreadable")).sort()).toEqual(
-      ["", "./hard", "./hard2", "./keep", "./setuid", "./src/a", "./src/b"],
-    );
+    expect(
+      files
+        .split("\n")
+        .filter((path) => !path.includes("unreadable"))
+        .sort(),
+    ).toEqual(["", "./hard", "./hard2", "./keep", "./setuid", "./src/a", "./src/b"]);
     expect(readFileSync(join(project, "src/a"), "utf8")).toBe("1");
     expect(statSync(join(project, "setuid")).mode & 0o7000).toBe(0);
     expect(statSync(join(project, "hard")).nlink).toBe(1);
@@ -429,4 +448,37 @@ os.chmod("b.py", 0o755)
     ["package.json", expect.stringContaining("npm")],
     ["readme", expect.stringContaining("only in case")],
   ]);
+});
+
+describe("a directory that is copied once", () => {
+  it("goes in without secrets, and comes out without what could act on the host", async () => {
+    put({ "a/x": "1", ".env": "KEY", "run.sh": "#!/bin/sh\n" });
+    chmodSync(join(project, "run.sh"), 0o755);
+    const sandbox = await open({ mounts: [] });
+    expect(await sandbox.files.putDirectory(project, "in/here")).toMatchObject({
+      leftOut: [{ path: ".env", why: "secret" }],
+    });
+    await python(
+      sandbox,
+      `
+import os
+os.chdir("in/here")
+os.symlink("a/x", "inner"); os.symlink("/etc", "outer"); os.mkfifo("fifo"); os.chmod("a/x", 0o4777)
+os.makedirs(".git/hooks"); open(".git/hooks/post-checkout", "w").write("x")
+`,
+    );
+    const out = join(root, "out");
+    expect((await sandbox.files.getDirectory("in/here", out)).leftOut.map(({ path }) => path).sort()).toEqual(
+      [".git", ".git/hooks", ".git/hooks/post-checkout", "fifo", "outer"],
+    );
+    expect(readdirSync(out).sort()).toEqual(["a", "inner", "run.sh"]);
+    expect([join(out, "a/x"), join(out, "run.sh")].map((path) => statSync(path).mode & 0o7777)).toEqual([
+      0o755, 0o755,
+    ]);
+    expect(readFileSync(join(out, "inner"), "utf8")).toBe("1");
+    await expect(sandbox.files.getDirectory("in/here", out)).rejects.toThrow(code("FILE_EXISTS"));
+    await expect(sandbox.files.getDirectory("in/here/a/x", join(root, "f"))).rejects.toThrow(
+      code("FILE_TYPE"),
+    );
+  });
 });

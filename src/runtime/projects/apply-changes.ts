@@ -19,13 +19,13 @@ import type { ContentStore, Kept, ProjectStore } from "./project-store.js";
 import type { SourceDirectory } from "./source-directory.js";
 
 /** A change that cannot be applied, and why. */
-export interface Conflict {
+export interface ProjectConflict {
   readonly path: string;
   readonly why: string;
 }
 
 /** What applying came to. */
-export interface Applied {
+export interface AppliedChanges {
   readonly written: readonly string[];
   readonly removed: readonly string[];
   /** What was as the change has it already. */
@@ -36,9 +36,9 @@ export interface Applied {
 export async function findConflicts(
   { changes }: Pick<ProjectChanges, "changes">,
   source: SourceDirectory,
-): Promise<Conflict[]> {
+): Promise<ProjectConflict[]> {
   const outside = new Outside(source);
-  const conflicts: Conflict[] = [];
+  const conflicts: ProjectConflict[] = [];
   for (const change of changes) {
     const why = await outside.obstacle(change);
     if (why !== undefined) conflicts.push({ path: change.path, why });
@@ -56,7 +56,7 @@ export async function applyChanges(
   source: SourceDirectory,
   store: ProjectStore,
   stage: ContentStore,
-): Promise<Applied> {
+): Promise<AppliedChanges> {
   refuseConflicts(await findConflicts({ changes }, source));
   const outside = new Outside(source);
   const base = new Map(project.base);
@@ -98,7 +98,7 @@ async function note(
   await store.blobs().keep(stage.read(after) as AsyncIterable<Buffer>, after.size, path);
 }
 
-function refuseConflicts(conflicts: readonly Conflict[]): void {
+function refuseConflicts(conflicts: readonly ProjectConflict[]): void {
   const [first] = conflicts;
   if (first === undefined) return;
   const more = conflicts.length === 1 ? "" : `, and ${conflicts.length - 1} more`;

@@ -217,7 +217,7 @@ function rulesOf({ base }: Project, store: ProjectStore): IgnoreRules {
 }
 
 function withNote(change: ProjectChange): ProjectChange {
-  const note = noteOn(change);
+  const note = noteOn(change.path, change.before, change.after);
   return note === undefined ? change : { ...change, note };
 }
 

@@ -34,9 +34,15 @@ const RULES = [
 ].join("\r\n");
 const LESS = "x.log\n!/b.log\n/only\n";
 const PATHS = [
-  ..."a.log keep.log sub/keep.log top.txt sub/top.txt build/x sub/build/x build docs/a.html docs/sub/a.html".split(" "),
-  ..."cache x/cache x/cache/y a/z.txt a/b/z.txt a/b/c/z.txt deep deep/x deep/x/y #literal !literal trailing".split(" "),
-  ..."a.c d.c a.h d.h x.txt {x,y}.txt [unclosed src/gen src/gen/x other/src/gen nested/x.log nested/b.log nested/only".split(" "),
+  ..."a.log keep.log sub/keep.log top.txt sub/top.txt build/x sub/build/x build docs/a.html docs/sub/a.html".split(
+    " ",
+  ),
+  ..."cache x/cache x/cache/y a/z.txt a/b/z.txt a/b/c/z.txt deep deep/x deep/x/y #literal !literal trailing".split(
+    " ",
+  ),
+  ..."a.c d.c a.h d.h x.txt {x,y}.txt [unclosed src/gen src/gen/x other/src/gen nested/x.log nested/b.log nested/only".split(
+    " ",
+  ),
   "escaped ",
   "nested/in/only",
 ];

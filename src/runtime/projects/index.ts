@@ -1,5 +1,6 @@
-export type { Applied, Conflict } from "./apply-changes.js";
+export type { AppliedChanges, ProjectConflict } from "./apply-changes.js";
 export type { CopiedIn } from "./copy-in.js";
+export type { CopiedTree } from "./copy-tree.js";
 export type { ProjectChange, ProjectChanges } from "./find-changes.js";
 export { LEFT_OUT_WORDS, type LeftOut, type LeftOutReason } from "./left-out.js";
 export type { ProjectLimits } from "./list-project.js";

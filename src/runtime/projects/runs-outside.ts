@@ -1,4 +1,4 @@
-import type { ProjectChange } from "./find-changes.js";
+import type { FileState } from "./project.js";
 
 /** Files that act on this machine by being there: what reads them, by the end of their path. */
 const READERS: readonly (readonly [RegExp, string])[] = [
@@ -26,11 +26,11 @@ const READERS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** What a person should know of a change before it is applied; undefined: it is like any other. */
-export function noteOn({
-  path,
-  before,
-  after,
-}: Pick<ProjectChange, "path" | "before" | "after">): string | undefined {
+export function noteOn(
+  path: string,
+  before: FileState | undefined,
+  after: FileState | undefined,
+): string | undefined {
   if (after === undefined) return undefined;
   const reader = READERS.find(([pattern]) => pattern.test(path))?.[1];
   if (reader !== undefined) return reader;

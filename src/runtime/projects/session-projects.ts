@@ -1,7 +1,8 @@
 import { SandboxError } from "../../kit/errors.js";
 import type { WorkspaceTree } from "../workspace/index.js";
-import type { Applied, Conflict } from "./apply-changes.js";
+import type { AppliedChanges, ProjectConflict } from "./apply-changes.js";
 import type { CopiedIn } from "./copy-in.js";
+import type { CopiedTree } from "./copy-tree.js";
 import type { ProjectChanges } from "./find-changes.js";
 import { type MountRequest, parseMounts, parseTarget, refuseOverlap } from "./mount-request.js";
 import type { ShownChange } from "./patch.js";
@@ -22,11 +23,11 @@ export interface ProjectFiles {
 /** Changes with their contents, as they were when they were looked at; dispose of them. */
 export interface StagedChanges extends ProjectChanges, Disposable {
   /** What was changed outside meanwhile, and keeps all of them from being applied. */
-  readonly conflicts: readonly Conflict[];
+  readonly conflicts: readonly ProjectConflict[];
   /** As a unified patch, one change after the other. */
   show(): Generator<ShownChange>;
   /** Brings them into the directory. CONFLICT: something is not as it was copied in, or last applied. */
-  apply(): Promise<Applied>;
+  apply(): Promise<AppliedChanges>;
 }
 
 /** The directories of this host that were copied into one session. */
@@ -60,7 +61,24 @@ export class SessionProjects {
     if (earlier !== undefined && (await this.#hasChanges(earlier))) {
       return { source: source.path, target, files: 0, bytes: 0, leftOut: [], isCopied: false };
     }
-    return await this.files.use((tree) => copyIn(source, target, tree, this.store, earlier), { writes: true });
+    return await this.files.use((tree) => copyIn(source, target, tree, this.store, earlier), {
+      writes: true,
+    });
+  }
+
+  /** Copies a directory of this host into the workspace, once: what changes in it is not followed. */
+  async putDirectory(given: string, target: string): Promise<CopiedTree> {
+    const { putTree, SourceDirectory } = await load();
+    using source = SourceDirectory.open(given, this.store);
+    const work = (tree: WorkspaceTree) => putTree(source, parseTarget(target), tree, this.store.limits);
+    return await this.files.use(work, { writes: true });
+  }
+
+  /** Copies a directory of the workspace to a new one of this host. */
+  async getDirectory(path: string, destination: string): Promise<CopiedTree> {
+    const { getTree } = await load();
+    const work = (tree: WorkspaceTree) => getTree(tree, parseTarget(path), destination, this.store);
+    return await this.files.use(work, { writes: false });
   }
 
   async #hasChanges(project: Project): Promise<boolean> {
@@ -99,11 +117,13 @@ export class SessionProjects {
       const project = this.#project(target);
       using stage = this.store.stage();
       const found = await this.#compare(project, stage);
-      return await this.files.use((tree) => discardChanges(found, project, tree, this.store), { writes: true });
+      return await this.files.use((tree) => discardChanges(found, project, tree, this.store), {
+        writes: true,
+      });
     });
   }
 
-  async #apply(found: ProjectChanges, stage: ContentStore): Promise<Applied> {
+  async #apply(found: ProjectChanges, stage: ContentStore): Promise<AppliedChanges> {
     const { applyChanges, SourceDirectory } = await load();
     using source = SourceDirectory.reopen(found.source, this.store);
     return await applyChanges(found, this.#project(found.target), source, this.store, stage);

@@ -53,7 +53,7 @@ export class RunningSandbox {
   readonly type: string;
   readonly files: SandboxFiles;
   readonly network: SandboxNetwork;
-  /** Directories of this host that were copied into the session. */
+  /** Directories of this host that were copied into the session. @internal */
   readonly projects: SessionProjects;
   /** What its end could not copy to this host. @internal */
   readonly unsaved = new UnsavedFiles();

@@ -1,13 +1,18 @@
 import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
-import type { Applied, Conflict, ProjectChanges, StagedChanges } from "../../../runtime/projects/index.js";
+import type {
+  AppliedChanges,
+  ProjectChanges,
+  ProjectConflict,
+  StagedChanges,
+} from "../../../runtime/projects/index.js";
 import { type SandboxCall, workValue } from "../call/file-call.js";
 import type { HandleCaller, HandleHost } from "./handle-host.js";
 
 /** What changed in a directory that was copied in, as data. */
 export interface SessionChanges extends ProjectChanges {
   /** What keeps it from being applied: changed outside meanwhile. */
-  readonly conflicts: readonly Conflict[];
+  readonly conflicts: readonly ProjectConflict[];
   /** A unified patch. Names and texts in it are a program's own: escape it for a terminal. */
   readonly patch: string;
 }
@@ -47,7 +52,7 @@ export class HandleProjects {
    * Brings what changed back into the directory on this host. With the `id` of changes that were looked at, only exactly those:
    * CONFLICT where there are others by now, or where something was changed outside meanwhile. Then nothing is written.
    */
-  async apply(options: ProjectChoice & { readonly id?: string } = {}): Promise<Applied> {
+  async apply(options: ProjectChoice & { readonly id?: string } = {}): Promise<AppliedChanges> {
     const { target, id } = checkOptions(options, { target: true, id: true });
     return this.#use({
       ...ALL,
