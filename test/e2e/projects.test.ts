@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { beforeEach, expect } from "vitest";
 import { requires } from "../setup/requires.js";
 import { atTerminal } from "./at-terminal.js";
+import { startMcp } from "./mcp-client.js";
 import { createUser, LAUNCHER, type User } from "./run-skerry.js";
 
 const { describe, it } = requires("linux", "bubblewrap", "python3");
@@ -156,5 +157,42 @@ describe("skerry run", { timeout: 180_000 }, () => {
     put({ "main.py": "import os; print(len(os.listdir('.')))" });
     for (let index = 0; index < 501; index++) put({ [`f${index}`]: "" });
     expect(skerry("run", "main.py")).toEqual({ status: 0, stdout: "1\n", stderr: "" });
+  });
+});
+
+describe("skerry mcp --project", { timeout: 180_000 }, () => {
+  it("has the model work on a copy, with a checkpoint before each change, until the person applies it", async () => {
+    put({ "a.txt": "one\n", ".env": "KEY" });
+    const { client, call, stderr } = await startMcp(user, ["--project", "proj"]);
+    expect(await call("shell_exec", { command: "ls -A; cat a.txt" })).toMatchObject({ isError: false });
+    await call("file_write", { path: "a.txt", content: "two\n" });
+    await call("file_read", { path: "a.txt" });
+    await client.close();
+    const [, session] = /skerry diff --session (proj-[0-9a-f]{6}),/.exec(stderr()) ?? [];
+    expect(stderr()).toContain("left out: 1 secrets (.env)");
+    expect(readFileSync(join(project, "a.txt"), "utf8")).toBe("one\n");
+    const names = JSON.parse(skerry("snapshots", "ls", "-s", session!, "--json").stdout);
+    expect(names.map(({ name }: { name: string }) => name)).toEqual([
+      "before file_write",
+      "before shell_exec",
+    ]);
+    expect(skerry("diff", "-s", session!, "--stat").stdout).toBe("M  a.txt  +1 -1\n");
+    expect(skerry("apply", "-s", session!, "--yes")).toMatchObject({ status: 0 });
+    expect(readFileSync(join(project, "a.txt"), "utf8")).toBe("two\n");
+  });
+});
+
+describe("skerry files", { timeout: 180_000 }, () => {
+  it("put and get take directories", () => {
+    put({ "d/a": "1", "d/e/b": "2", "d/.env": "KEY" });
+    expect(skerry("files", "put", "-s", "s", "d")).toEqual({
+      status: 0,
+      stdout: "",
+      stderr: "skerry: left out: 1 secrets (.env)\n",
+    });
+    expect(skerry("files", "ls", "-s", "s", "-r").stdout).toBe("d\nd/a\nd/e\nd/e/b\n");
+    expect(skerry("files", "get", "-s", "s", "d", "out")).toEqual({ status: 0, stdout: "", stderr: "" });
+    expect(readFileSync(join(project, "out/e/b"), "utf8")).toBe("2");
+    expect(skerry("files", "get", "-s", "s", "d", "out")).toMatchObject({ status: 73 });
   });
 });

@@ -45,7 +45,10 @@ export interface ExecuteOptions extends SandboxOptions, GuardOptions {
 }
 
 /** Options of `mcp`. */
-export interface McpOptions extends Omit<SandboxOptions, "env" | "cwd">, GuardOptions {}
+export interface McpOptions extends Omit<SandboxOptions, "env" | "cwd" | "mount">, GuardOptions {
+  /** A directory whose copy the model works on. */
+  readonly project?: string;
+}
 
 /** Options of `shell`. */
 export interface ShellOptions extends SandboxOptions, GuardOptions {}
