@@ -36,8 +36,8 @@ describe("a project", { timeout: 180_000 }, () => {
       status: 1,
       stdout: "",
       stderr: [
-        `skerry: copied ${project} into the workspace: 2 files, 35 B`,
-        "skerry: left out: 1 secrets (.env); 1 git's own files (.git)",
+        `skerry: copied ${project} into the workspace: 2 files, 30 B`,
+        "skerry: left out: secrets: 1 (.env); git's own files: 1 (.git)",
         "cat: .env: No such file or directory",
         "",
       ].join("\n"),
@@ -169,7 +169,7 @@ describe("skerry mcp --project", { timeout: 180_000 }, () => {
     await call("file_read", { path: "a.txt" });
     await client.close();
     const [, session] = /skerry diff --session (proj-[0-9a-f]{6}),/.exec(stderr()) ?? [];
-    expect(stderr()).toContain("left out: 1 secrets (.env)");
+    expect(stderr()).toContain("left out: secrets: 1 (.env)");
     expect(readFileSync(join(project, "a.txt"), "utf8")).toBe("one\n");
     const names = JSON.parse(skerry("snapshots", "ls", "-s", session!, "--json").stdout);
     expect(names.map(({ name }: { name: string }) => name)).toEqual([
@@ -188,7 +188,7 @@ describe("skerry files", { timeout: 180_000 }, () => {
     expect(skerry("files", "put", "-s", "s", "d")).toEqual({
       status: 0,
       stdout: "",
-      stderr: "skerry: left out: 1 secrets (.env)\n",
+      stderr: "skerry: left out: secrets: 1 (.env)\n",
     });
     expect(skerry("files", "ls", "-s", "s", "-r").stdout).toBe("d\nd/a\nd/e\nd/e/b\n");
     expect(skerry("files", "get", "-s", "s", "d", "out")).toEqual({ status: 0, stdout: "", stderr: "" });

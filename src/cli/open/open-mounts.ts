@@ -46,14 +46,14 @@ export async function tellLeftOut(leftOut: readonly LeftOut[]): Promise<void> {
   if (line !== "") await stderr.write(`skerry: left out: ${line}\n`);
 }
 
-/** `2 secrets (.env, key.pem), 1 git's own files (.git)`. */
+/** `secrets: 2 (.env, key.pem); git's own files: 1 (.git)`. */
 export function leftOutText(leftOut: readonly LeftOut[]): string {
   const byReason = new Map<LeftOut["why"], string[]>();
   for (const { path, why } of leftOut) byReason.set(why, [...(byReason.get(why) ?? []), path]);
   return [...byReason]
     .map(([why, paths]) => {
       const names = paths.slice(0, MOST_NAMES).map(escapeUnsafe).join(", ");
-      return `${paths.length} ${LEFT_OUT_WORDS[why]} (${names}${paths.length > MOST_NAMES ? ", …" : ""})`;
+      return `${LEFT_OUT_WORDS[why]}: ${paths.length} (${names}${paths.length > MOST_NAMES ? ", …" : ""})`;
     })
     .join("; ");
 }
