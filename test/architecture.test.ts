@@ -22,6 +22,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
     "@peculiar/asn1-schema",
     "@peculiar/asn1-x509",
     "@vscode/tree-sitter-wasm",
+    "diff",
     "dockerode",
     "tar-stream",
     "zod",

@@ -14,6 +14,7 @@ import { defineMcp } from "./mcp/index.js";
 import { definePolicy } from "./policy/index.js";
 import { definePool } from "./pool/index.js";
 import { definePort } from "./port/index.js";
+import { defineApply, defineDiff, defineDiscard } from "./project/index.js";
 import { defineRisk } from "./risk/index.js";
 import { defineRun } from "./run/index.js";
 import { defineServe } from "./serve/index.js";
@@ -30,6 +31,9 @@ export const COMMANDS: readonly ((program: Command) => void)[] = [
   defineExec,
   defineShell,
   defineTest,
+  defineDiff,
+  defineApply,
+  defineDiscard,
   defineFiles,
   defineSessions,
   defineSnapshots,

@@ -7,6 +7,7 @@ import {
   parseEnv,
   parseInput,
   parseMemoryMb,
+  parseMount,
   parseOutput,
   parsePids,
   parseTimeoutMs,
@@ -106,4 +107,35 @@ describe("the audit log's options", () => {
       );
     },
   );
+});
+
+describe("a mount", () => {
+  const none = () => false;
+
+  it("is a directory, a place for it, and that it is a copy", () => {
+    const [one, two, three] = ["src", "src:lib/x", "src:lib:copy"].map(
+      (value) => parseMount(value, [], none)[0],
+    );
+    expect([one, two, three, parseMount(".:copy", [], none)[0]]).toEqual([
+      { source: "src" },
+      { source: "src", target: "lib/x" },
+      { source: "src", target: "lib" },
+      { source: "." },
+    ]);
+    expect(parseMount("b", [{ source: "a" }], none)).toEqual([{ source: "a" }, { source: "b" }]);
+  });
+
+  it("may have a colon in its own name", () => {
+    expect(parseMount("a:b:copy", [], () => true)).toEqual([{ source: "a:b:copy" }]);
+  });
+
+  it.each(["", ":x", "a:", "a:b:c"])("is not %j", (value) => {
+    expect(() => parseMount(value, [], none)).toThrow(
+      wrong(`--mount: ${JSON.stringify(value)} is not DIR or DIR:path`),
+    );
+  });
+
+  it.each(["ro", "rw"])("is never the directory itself, as %s would be", (mode) => {
+    expect(() => parseMount(`a:${mode}`, [], none)).toThrow(expect.objectContaining({ code: "UNSUPPORTED" }));
+  });
 });

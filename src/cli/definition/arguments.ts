@@ -121,6 +121,42 @@ export function parseOutput(value: string, previous: readonly Transfer[] = []): 
   return [...previous, { hostPath, path }];
 }
 
+/** A directory of this host, and where it goes in the workspace. */
+export interface Mount {
+  readonly source: string;
+  readonly target?: string;
+  readonly mode?: "copy";
+}
+
+const MOUNT_MODES = ["copy", "ro", "rw"];
+
+/** `DIR`, `DIR:path inside`, each with `:copy` behind; a directory whose own name has a colon wins. */
+export function parseMount(
+  value: string,
+  previous: readonly Mount[] = [],
+  exists: (path: string) => boolean = existsSync,
+): Mount[] {
+  const parts = exists(value) ? [value] : value.split(":");
+  const mode = parts.length > 1 && MOUNT_MODES.includes(parts.at(-1)!) ? parts.pop() : undefined;
+  const [source = "", target, ...more] = parts;
+  if (source === "" || target === "" || more.length > 0) {
+    throw wrong(
+      `--mount: ${JSON.stringify(value.slice(0, 200))} is not DIR or DIR:path`,
+      "Write for example . or src:project/src.",
+    );
+  }
+  if (mode !== undefined && mode !== "copy") {
+    throw new SandboxError(
+      "UNSUPPORTED",
+      `--mount: ${mode} is not available: a copy of the directory goes in`,
+      {
+        hint: `Write --mount ${source}, and bring changes back with: skerry apply`,
+      },
+    );
+  }
+  return [...previous, { source, ...(target !== undefined && { target }) }];
+}
+
 /** Collects the values of an option that may be repeated. */
 export function parseAll(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value];

@@ -1,4 +1,5 @@
 export {
+  type Mount,
   parseAll,
   parseChainPoint,
   parseCount,

@@ -1,5 +1,5 @@
 import type { SecurityMode } from "../../core/manager/index.js";
-import type { Transfer } from "./arguments.js";
+import type { Mount, Transfer } from "./arguments.js";
 
 /** Options that every command has. */
 export interface GlobalOptions {
@@ -16,6 +16,7 @@ export interface SandboxOptions extends GlobalOptions {
   readonly pids?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  readonly mount?: readonly Mount[];
   readonly allowDomain?: readonly string[];
   /** As they stand on the command line: names, never values. */
   readonly secret?: readonly string[];
@@ -44,7 +45,10 @@ export interface ExecuteOptions extends SandboxOptions, GuardOptions {
 }
 
 /** Options of `mcp`. */
-export interface McpOptions extends Omit<SandboxOptions, "env" | "cwd">, GuardOptions {}
+export interface McpOptions extends Omit<SandboxOptions, "env" | "cwd" | "mount">, GuardOptions {
+  /** A directory whose copy the model works on. */
+  readonly project?: string;
+}
 
 /** Options of `shell`. */
 export interface ShellOptions extends SandboxOptions, GuardOptions {}

@@ -3,10 +3,12 @@ import { SECURITY_MODES } from "../../core/manager/index.js";
 import { listBackends } from "../../runtime/backends/index.js";
 import { languageNames } from "../../runtime/sandbox/index.js";
 import {
+  type Mount,
   parseCpus,
   parseEnv,
   parseInput,
   parseMemoryMb,
+  parseMount,
   parseOutput,
   parsePids,
   parseTimeoutMs,
@@ -22,7 +24,7 @@ const SANDBOX = "Sandbox:";
 export function addSandboxOptions(command: Command): Command {
   return addNetworkOptions(
     inGroup(addSessionOptions(command), SANDBOX, (each) =>
-      addEnvOption(addResourceOptions(each)).option(
+      addMountOption(addEnvOption(addResourceOptions(each))).option(
         "--cwd <path>",
         "where to start, relative to the workspace",
       ),
@@ -62,6 +64,15 @@ function addEnvOption(command: Command): Command {
     "-e, --env <name=value>",
     "a variable; repeatable",
     (value, previous) => parseEnv(value, previous),
+  );
+}
+
+/** What of this machine is in it. */
+export function addMountOption(command: Command): Command {
+  return command.option<Mount[]>(
+    "--mount <dir[:path]>",
+    "copy a directory into the workspace; skerry diff and apply bring changes back; repeatable",
+    (value, previous) => parseMount(value, previous),
   );
 }
 

@@ -6,18 +6,23 @@ import type { Execution, ResultEvent } from "../../runtime/sandbox/index.js";
 import { exitStatusOf } from "../../runtime/sandbox/index.js";
 import { parseInnerPath } from "../../runtime/workspace/index.js";
 import type { ExecuteOptions, Transfer } from "../definition/index.js";
-import { Interrupt, requireFile, writeHostFiles } from "../input/index.js";
-import { identityOf, openGuardedManager, readConfig } from "../open/index.js";
+import { Interrupt, neighboursOf, type ProgramFile, requireFile, writeHostFiles } from "../input/index.js";
+import { identityOf, openGuardedManager, openMounts, readConfig } from "../open/index.js";
 import { jsonText, reportError, stderr, stdout } from "../output/index.js";
 import { closingLines } from "./result-text.js";
 
 type What = Pick<ToolCall, "code" | "language" | "filename" | "args" | "argv">;
 
 /** What `run` and `exec` share: decides, puts files in, runs, shows, fetches files, remembers, cleans up. */
-export async function execute(options: ExecuteOptions, readsStdin: boolean, what: What): Promise<number> {
+export async function execute(
+  options: ExecuteOptions,
+  readsStdin: boolean,
+  what: What,
+  program?: ProgramFile,
+): Promise<number> {
   const shown: { status?: number } = {};
   try {
-    return await runAndShow(options, readsStdin, what, shown);
+    return await runAndShow(options, readsStdin, what, shown, program);
   } catch (error) {
     if (shown.status === undefined) throw error;
     // The result is out, and is the one object of --json: a failure after it is reported on standard error.
@@ -31,26 +36,29 @@ async function runAndShow(
   readsStdin: boolean,
   what: What,
   shown: { status?: number },
+  program: ProgramFile | undefined,
 ): Promise<number> {
   const { json = false, input = [], output = [] } = options;
   await Promise.all(input.map(requireFile));
   const outputs = outputsOf(output);
   using interrupt = new Interrupt();
   const config = await readConfig(options);
+  const files = [...(await neighboursOf(program, config, options)), ...input];
   await using guarded = await openGuardedManager(config, options);
   const { manager } = guarded;
 
+  const sessionId = await openMounts(manager, options, identityOf(config, options).role);
   const stdin = readsStdin ? standardInput() : undefined;
   const execution = manager.execute({
     ...what,
     ...identityOf(config, options),
     signal: interrupt.signal,
-    sessionId: options.session,
+    sessionId,
     stdin,
     env: options.env,
     cwd: options.cwd,
     timeoutMs: options.timeout,
-    ...(input.length > 0 && { files: await inputsOf(input) }),
+    ...(files.length > 0 && { files: await inputsOf(files) }),
     ...outputs,
   });
   interrupt.passTo(() => execution.interrupt());

@@ -30,11 +30,19 @@ export interface SandboxConfig {
   readonly backends: BackendsConfig;
   readonly workspace: WorkspaceConfig;
   readonly snapshots: SnapshotsConfig;
+  readonly projects: ProjectsConfig;
   readonly policy: PolicyConfig;
   /** Left out: strict where there is a policy or a person to ask; otherwise code is not assessed. */
   readonly securityMode?: "strict" | "permissive";
   readonly confirmation: ConfirmationConfig;
   readonly audit: AuditConfig;
+}
+
+/** What a directory that is copied into a session may have. */
+export interface ProjectsConfig {
+  /** All of its files together; also of what changed inside. */
+  readonly maxBytes: number;
+  readonly maxFiles: number;
 }
 
 /** What the snapshots of a session may have. */

@@ -62,6 +62,7 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
       bootstrapFiles: ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "IDENTITY.md"],
     },
     snapshots: { maxBytes: 4 * 2 ** 30, maxFiles: 200_000, maxStoredBytes: 16 * 2 ** 30 },
+    projects: { maxBytes: 256 * 2 ** 20, maxFiles: 20_000 },
     policy: {},
     confirmation: { timeoutMs: 60_000 },
     audit: { enabled: true, fsync: "interval", includeCode: false, maxFileMb: 64 },

@@ -7,6 +7,7 @@ export {
   type LanguageConfig,
   type LogLevel,
   type PolicyConfig,
+  type ProjectsConfig,
   type RuntimeConfig,
   SANDBOX_MODES,
   type SandboxConfig,

@@ -193,6 +193,11 @@ const snapshots = z
   })
   .transform(({ maxStored, ...rest }) => ({ ...rest, maxStoredBytes: maxStored }));
 
+const projects = z.strictObject({
+  maxBytes: sizeBytes.default(defaults.projects.maxBytes),
+  maxFiles: count(1).default(defaults.projects.maxFiles),
+});
+
 const confirmation = z
   .strictObject({ timeout: durationMs.default(defaults.confirmation.timeoutMs) })
   .transform(({ timeout }) => ({ timeoutMs: timeout }));
@@ -331,6 +336,7 @@ export async function loadConfigSchema() {
         backends: z.strictObject(await loadBackendSchemas()).prefault({}),
         workspace: workspace.prefault({}),
         snapshots: snapshots.prefault({}),
+        projects: projects.prefault({}),
         policy: z.strictObject({ file: fixedPath.optional(), role: text.optional() }).prefault({}),
         securityMode: z.enum(["strict", "permissive"]).optional(),
         confirmation: confirmation.prefault({}),

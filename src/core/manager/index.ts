@@ -27,6 +27,11 @@ export { type ContextInfo, HandleContext, HandleContexts } from "./handle/handle
 export { type Content, HandleFiles } from "./handle/handle-files.js";
 export type { SandboxCaller } from "./handle/handle-host.js";
 export { HandleProcess, HandleProcesses } from "./handle/handle-processes.js";
+export {
+  HandleProjects,
+  type ProjectChoice,
+  type SessionChanges,
+} from "./handle/handle-projects.js";
 export { HandleSnapshots, toSnapshot } from "./handle/handle-snapshots.js";
 export { HandleTerminal, HandleTerminals } from "./handle/handle-terminals.js";
 export type { LiveCallInfo } from "./handle/live-call.js";
@@ -36,6 +41,7 @@ export { runCodeOnce, SessionSandbox } from "./handle/session-sandbox.js";
 export type {
   CellOptions,
   ExpectedCaller,
+  MountOptions,
   OpenSessionOptions,
   SandboxConnection,
 } from "./manager-options.js";

@@ -4,6 +4,7 @@ import type { Policy } from "../../guard/policy/index.js";
 import type { Limits } from "../../runtime/backends/index.js";
 import type { EgressEvent, EgressRules, Secret, SecretOptions } from "../../runtime/egress/index.js";
 import type { PoolManager } from "../../runtime/pool/index.js";
+import type { MountRequest } from "../../runtime/projects/index.js";
 import type { Config, SandboxMode } from "../config/index.js";
 import type { Metrics, SandboxMonitor } from "../metrics/index.js";
 import type { SecurityMode } from "./call/required-sandbox.js";
@@ -71,6 +72,12 @@ export interface GetSandboxOptions {
   /** Programs in it can have cells of their own (`runCode` with `isolate`), with these limits each. */
   readonly cells?: boolean | CellOptions;
   readonly signal?: AbortSignal;
+}
+
+/** What a session starts with. */
+export interface MountOptions {
+  /** Directories of this host that are copied in; `projects` of the session brings back what changed. */
+  readonly mounts?: readonly MountRequest[];
 }
 
 export interface OpenSessionOptions extends GetSandboxOptions {

@@ -1,7 +1,12 @@
 import type { OptionNames } from "../../kit/check-options.js";
 import type { ExecOptions, RunCodeOptions } from "../../runtime/sandbox/index.js";
 import type { SandboxCaller } from "./handle/handle-host.js";
-import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
+import type {
+  GetSandboxOptions,
+  MountOptions,
+  OpenSessionOptions,
+  SandboxManagerOptions,
+} from "./manager-options.js";
 
 export const MANAGER_OPTIONS: OptionNames<SandboxManagerOptions> = {
   config: true,
@@ -29,8 +34,9 @@ export const MANAGER_OPTIONS: OptionNames<SandboxManagerOptions> = {
 };
 
 const START = { ephemeral: true, limits: true, cells: true, signal: true } as const;
-export const GET_SANDBOX_OPTIONS: OptionNames<GetSandboxOptions & SandboxCaller> = {
+export const GET_SANDBOX_OPTIONS: OptionNames<GetSandboxOptions & MountOptions & SandboxCaller> = {
   ...START,
+  mounts: true,
   agentId: true,
   role: true,
 };

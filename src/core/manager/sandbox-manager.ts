@@ -3,11 +3,13 @@ import type { Duplex } from "node:stream";
 import { ConfirmationQueue } from "../../guard/confirmation/index.js";
 import { PolicyEngine } from "../../guard/policy/index.js";
 import { checkOptions } from "../../kit/check-options.js";
+import { defined } from "../../kit/defined.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import { checkStatePath, stateDirectoryOf } from "../../kit/state-directory.js";
 import type { Limits } from "../../runtime/backends/index.js";
 import { findPrebuilt, userRangeOf } from "../../runtime/backends/index.js";
 import type { EgressChange } from "../../runtime/egress/index.js";
+import { type CopiedIn, type MountRequest, parseMounts } from "../../runtime/projects/index.js";
 import type {
   OpenPort,
   OpenPortOptions,
@@ -60,7 +62,12 @@ import { executeForHandle } from "./handle/execute-for-handle.js";
 import type { LiveCalls, SandboxCaller } from "./handle/handle-host.js";
 import { OpenHandles } from "./handle/open-handles.js";
 import { SandboxHandle } from "./handle/sandbox-handle.js";
-import type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
+import type {
+  GetSandboxOptions,
+  MountOptions,
+  OpenSessionOptions,
+  SandboxManagerOptions,
+} from "./manager-options.js";
 import {
   GET_SANDBOX_OPTIONS,
   MANAGER_OPTIONS,
@@ -78,7 +85,12 @@ import { SHARED_KEY, sessionIdOf } from "./sessions/session-directory.js";
 import { SessionSnapshots } from "./sessions/session-snapshots.js";
 import { type SessionInfo, SessionStore } from "./sessions/session-store.js";
 
-export type { GetSandboxOptions, OpenSessionOptions, SandboxManagerOptions } from "./manager-options.js";
+export type {
+  GetSandboxOptions,
+  MountOptions,
+  OpenSessionOptions,
+  SandboxManagerOptions,
+} from "./manager-options.js";
 
 const NEVER = new AbortController().signal;
 /** On a busy machine the answer may take a while; a record without it is worth less. */
@@ -310,8 +322,11 @@ export class SandboxManager {
    * One session: its programs, files, contexts and the rest, decided about and recorded like `execute`. Rejects where its
    * sandbox cannot start; with a policy it starts with the first call, whose limits it has.
    */
-  async getSandbox(key: string, options: GetSandboxOptions & SandboxCaller = {}): Promise<SandboxHandle> {
-    const { agentId, role, ephemeral, ...start } = checkOptions(options, GET_SANDBOX_OPTIONS);
+  async getSandbox(
+    key: string,
+    options: GetSandboxOptions & MountOptions & SandboxCaller = {},
+  ): Promise<SandboxHandle> {
+    const { agentId, role, ephemeral, mounts, ...start } = checkOptions(options, GET_SANDBOX_OPTIONS);
     validateSessionKey(key);
     // A name of its own: an older session's files must not go with it.
     const sessionId = ephemeral === true ? `${key.slice(0, 100)}-${randomUUID()}` : key;
@@ -321,6 +336,7 @@ export class SandboxManager {
       const inMemory = ephemeral === true && this.#guards.securityMode === undefined;
       await this.#startSandbox(sessionId, { ...start, inMemory });
     }
+    if (mounts !== undefined) await this.copyIn(sessionId, mounts, defined({ role }));
     const { ended, leave } = this.#handles.add(this.#nameFor(sessionId));
     const remove = async () => {
       leave();
@@ -335,7 +351,7 @@ export class SandboxManager {
   }
 
   /** The same for a session that is made now, and that other processes see from now on. CONFLICT: there is one of that name. @internal */
-  async createSandbox(key: string, options: SandboxCaller = {}): Promise<SandboxHandle> {
+  async createSandbox(key: string, options: MountOptions & SandboxCaller = {}): Promise<SandboxHandle> {
     this.#assertUsable();
     validateSessionKey(key);
     const conflict = () =>
@@ -352,9 +368,28 @@ export class SandboxManager {
     try {
       return await this.getSandbox(key, options);
     } catch (error) {
+      // It is ready where only what was to be copied in is missing.
+      if (options.mounts !== undefined) await this.deleteSession(key).catch(() => undefined);
       await this.#store.discardUnready(made);
       throw error;
     }
+  }
+
+  /**
+   * Copies directories of this host into a session, past policy and confirmation: only whoever runs this program may choose
+   * them. With a policy the sandbox has the limits of the role's first call.
+   */
+  async copyIn(
+    key: string,
+    mounts: readonly MountRequest[],
+    { role }: Pick<SandboxCaller, "role"> = {},
+  ): Promise<CopiedIn[]> {
+    parseMounts(mounts);
+    const start = await expectedStart({ role }, this.#guards);
+    if (start === undefined)
+      throw new SandboxError("POLICY_DENIED", "Nothing may run for this role, so nothing is copied in");
+    const sandbox = await this.#startSandbox(key, start);
+    return sandbox.projects.copyIn(mounts);
   }
 
   /**

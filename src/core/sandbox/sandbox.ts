@@ -6,6 +6,7 @@ import { KeyedMutex } from "../../kit/keyed-mutex.js";
 import { stateDirectoryOf } from "../../kit/state-directory.js";
 import {
   MANAGER_OPTIONS,
+  type MountOptions,
   type SandboxCaller,
   SandboxHandle,
   SandboxManager,
@@ -13,7 +14,7 @@ import {
 } from "../manager/index.js";
 
 /** The manager's options, and whose session it is. */
-export interface SandboxOptions extends SandboxManagerOptions, SandboxCaller {
+export interface SandboxOptions extends SandboxManagerOptions, MountOptions, SandboxCaller {
   /** Left out: a name of its own. */
   readonly sessionId?: string;
   /** True: a session of its own, whose files go when it is closed. */
@@ -24,10 +25,11 @@ const OPTIONS: OptionNames<SandboxOptions> = {
   ...MANAGER_OPTIONS,
   sessionId: true,
   ephemeral: true,
+  mounts: true,
   agentId: true,
   role: true,
 };
-const { sessionId: _, ephemeral: __, ...CONNECT_OPTIONS } = OPTIONS;
+const { sessionId: _, ephemeral: __, mounts: ___, ...CONNECT_OPTIONS } = OPTIONS;
 
 /** A manager and the handles that share it. The last one to leave closes it. */
 interface SharedManager {
@@ -47,13 +49,16 @@ const openings = new KeyedMutex();
 export class Sandbox extends SandboxHandle {
   /** A new session. Starts its sandbox. CONFLICT: there is one of that `sessionId`. */
   static async create(options: SandboxOptions = {}): Promise<Sandbox> {
-    const { sessionId, ephemeral = false, agentId, role, ...rest } = checkOptions(options, OPTIONS);
+    const { sessionId, ephemeral = false, mounts, agentId, role, ...rest } = checkOptions(options, OPTIONS);
     const name = sessionId ?? `sandbox-${randomUUID()}`;
+    const given = mounts === undefined ? {} : { mounts };
     const isNew = !ephemeral && (rest.mode ?? rest.config?.sandbox.mode) !== "shared";
     return openings.run(slotOf(rest, name), () =>
       withManager(rest, (shared) =>
         Sandbox.#open(name, { agentId, role }, shared, () =>
-          isNew ? shared.manager.createSandbox(name) : shared.manager.getSandbox(name, { ephemeral }),
+          isNew
+            ? shared.manager.createSandbox(name, given)
+            : shared.manager.getSandbox(name, { ephemeral, ...given }),
         ),
       ),
     );
@@ -65,7 +70,7 @@ export class Sandbox extends SandboxHandle {
    */
   static async connect(
     sessionId: string,
-    options: Omit<SandboxOptions, "sessionId" | "ephemeral"> = {},
+    options: Omit<SandboxOptions, "sessionId" | "ephemeral" | "mounts"> = {},
   ): Promise<Sandbox> {
     const { agentId, role, ...rest } = checkOptions(options, CONNECT_OPTIONS);
     const slot = slotOf(rest, sessionId);

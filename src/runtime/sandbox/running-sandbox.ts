@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { MAX_COMMAND_ARGUMENT_BYTES } from "../../kit/code-limits.js";
 import { SandboxError, toSandboxError } from "../../kit/errors.js";
 import type { Instance, ResourceUsage, Violation } from "../backends/index.js";
+import { SessionProjects } from "../projects/index.js";
 import type { RestoreReport, SnapshotInfo, WorkspaceFiles } from "../workspace/index.js";
 import { Activity } from "./activity.js";
 import type { CodeContext } from "./contexts/code-context.js";
@@ -52,6 +53,8 @@ export class RunningSandbox {
   readonly type: string;
   readonly files: SandboxFiles;
   readonly network: SandboxNetwork;
+  /** Directories of this host that were copied into the session. @internal */
+  readonly projects: SessionProjects;
   /** What its end could not copy to this host. @internal */
   readonly unsaved = new UnsavedFiles();
   readonly #instance: Instance;
@@ -117,6 +120,9 @@ export class RunningSandbox {
     });
     const { workspace, snapshots: store, fork } = init;
     this.#snapshots = new SandboxSnapshots({ ...shared, store, workspace, fork });
+    this.projects = new SessionProjects(init.projects, {
+      use: (work, options) => this.#snapshots.useTree(work, options),
+    });
     this.#contexts = new Contexts({
       instance: init.instance,
       settings: init.settings,

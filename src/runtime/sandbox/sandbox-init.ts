@@ -1,4 +1,5 @@
 import type { Instance } from "../backends/index.js";
+import type { ProjectStore } from "../projects/index.js";
 import type { SnapshotStore, WorkspaceFiles } from "../workspace/index.js";
 import type { ReadLog } from "./files/file-activity.js";
 import type { ForkSession } from "./files/snapshots.js";
@@ -32,6 +33,8 @@ export interface SandboxInit<Forked = unknown> {
   readonly reads?: ReadLog;
   /** Where the session's snapshots are kept. */
   readonly snapshots: SnapshotStore;
+  /** What is remembered of directories that were copied in. */
+  readonly projects: ProjectStore;
   readonly fork: ForkSession<Forked>;
   /** Left out: there is no egress, and no port can be opened. */
   readonly network?: NetworkInit;

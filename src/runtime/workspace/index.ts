@@ -3,11 +3,19 @@ export { AccessWatcher } from "./access-watcher.js";
 export { AgentWorkspace, type WorkspaceOptions } from "./agent-workspace.js";
 export { bootstrapWorkspace } from "./bootstrap.js";
 export type { BootstrapTarget, Copy } from "./bootstrap-target.js";
-export { type ByteName, byteNameOf, textOf } from "./byte-name.js";
+export { readBounded } from "./bounded-read.js";
+export { type ByteName, byteNameOf, entryPath, textOf } from "./byte-name.js";
 export { diffSnapshots, type Snapshot } from "./change-tracker.js";
-export { readInnerLink } from "./copy-entry.js";
+export { readInnerLink, staysInside } from "./copy-entry.js";
 export { DENIED_SCAN, DeniedPaths } from "./denied-paths.js";
-export { type Owner, openRegularFile } from "./descriptor-walk.js";
+export {
+  beneath,
+  type Owner,
+  openDirectory,
+  openHostDirectory,
+  openRegularFile,
+  withParent,
+} from "./descriptor-walk.js";
 export { type DiskSpace, diskSpace, isDiskLow } from "./disk-space.js";
 export type { Entry } from "./entry.js";
 export { bytesOf, foundNothing, requireCount, requireElsewhere, requireMode } from "./file-arguments.js";
@@ -41,6 +49,7 @@ export {
   type OutputStream,
   putInputFiles,
 } from "./transfer.js";
+export { openEntries } from "./tree-scan.js";
 export type {
   ByteSource,
   FileRules,

@@ -1,10 +1,11 @@
-import { basename } from "node:path";
+import { stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import type { RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { Entry } from "../../../runtime/workspace/index.js";
 import type { SandboxOptions } from "../../definition/index.js";
 import { fetchFile, Interrupt, putFile } from "../../input/index.js";
-import { openManager, openSandbox, requireSession } from "../../open/index.js";
+import { openManager, openSandbox, requireSession, tellLeftOut } from "../../open/index.js";
 import { formatTable, jsonText, stdout } from "../../output/index.js";
 
 export interface FilesOptions extends SandboxOptions {
@@ -37,6 +38,7 @@ export function print(paths: readonly string[], options: FilesOptions): Promise<
 export function put([file, path]: readonly string[], options: FilesOptions): Promise<number> {
   return withFiles(options, "new", async (sandbox) => {
     if (file === "-") await sandbox.files.writeStream(path ?? "stdin", process.stdin);
+    else if (await isDirectory(file!)) await putDirectory(sandbox, file!, path);
     else await putFile(sandbox, { hostPath: file!, path: path ?? basename(file!) });
   });
 }
@@ -44,9 +46,12 @@ export function put([file, path]: readonly string[], options: FilesOptions): Pro
 /** `skerry files get`. */
 export function get([path, file]: readonly string[], options: FilesOptions): Promise<number> {
   if (file === "-") return print([path!], options);
-  return withFiles(options, "existing", (sandbox) =>
-    fetchFile(sandbox, { path: path!, hostPath: file ?? basename(path!) }),
-  );
+  return withFiles(options, "existing", async (sandbox) => {
+    const hostPath = file ?? basename(path!);
+    if (!(await isDirectoryInside(sandbox, path!))) return fetchFile(sandbox, { path: path!, hostPath });
+    const { leftOut } = await sandbox.projects.getDirectory(path!, hostPath);
+    await tellLeftOut(leftOut);
+  });
 }
 
 /** `skerry files rm`. */
@@ -54,6 +59,24 @@ export function remove(paths: readonly string[], options: FilesOptions): Promise
   return withFiles(options, "existing", async ({ files }) => {
     for (const path of paths) await files.remove(path, { recursive: options.recursive ?? false });
   });
+}
+
+async function isDirectory(hostPath: string): Promise<boolean> {
+  return (await stat(hostPath).catch(() => undefined))?.isDirectory() === true;
+}
+
+async function isDirectoryInside({ files }: RunningSandbox, path: string): Promise<boolean> {
+  return (await files.stat(path).catch(() => undefined))?.type === "directory";
+}
+
+/** Like a file, a directory keeps its name unless another one is given. */
+async function putDirectory(
+  sandbox: RunningSandbox,
+  hostPath: string,
+  path: string | undefined,
+): Promise<void> {
+  const { leftOut } = await sandbox.projects.putDirectory(hostPath, path ?? basename(resolve(hostPath)));
+  await tellLeftOut(leftOut);
 }
 
 async function withFiles(

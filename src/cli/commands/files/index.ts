@@ -29,7 +29,7 @@ export function defineFiles(program: Command): void {
   add(
     group
       .command("put")
-      .description("copy a file of this machine into the session")
+      .description("copy a file or a directory of this machine into the session")
       .argument("<file>", "- reads standard input")
       .argument("[path]", "default: the file's name"),
     async (command) => (await load()).put(command.args, command.opts()),
@@ -37,7 +37,7 @@ export function defineFiles(program: Command): void {
   add(
     group
       .command("get")
-      .description("copy a file of the session to this machine")
+      .description("copy a file or a directory of the session to this machine")
       .argument("<path>")
       .argument("[file]", "default: the same name here; - writes to standard output"),
     async (command) => (await load()).get(command.args, command.opts()),

@@ -9,6 +9,7 @@ import {
 
 const EXAMPLES = `
   claude mcp add skerry -- skerry mcp                            from then on Claude Code starts it
+  claude mcp add skerry -- skerry mcp --project .                the model works on a copy of the directory
   skerry mcp --session work                                      with files that stay
   skerry mcp --policy policy.yaml --role code_assistant          the client asks about what needs approval
   skerry mcp --allow-domain pypi.org --memory 1gb`;
@@ -21,6 +22,7 @@ export function defineMcp(program: Command): void {
     "serve the tools to an MCP client, over standard input and output",
     EXAMPLES,
   );
+  mcp.option("--project <dir>", "the model works on a copy; skerry diff and apply bring its changes back");
   setAction(mcp, async (command) => (await import("./mcp.js")).mcp(command.opts()));
   addGuardOptions(addNetworkOptions(addLimitOptions(mcp)), "the client's person");
 }

@@ -12,8 +12,9 @@ import {
 } from "../../../mcp/index.js";
 import type { McpOptions } from "../../definition/index.js";
 import { Interrupt } from "../../input/index.js";
-import { identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { identityOf, openGuardedManager, openMounts, readConfig } from "../../open/index.js";
 import { reportError, stderr } from "../../output/index.js";
+import { projectSessionName, withCheckpoints } from "./project-session.js";
 
 /** A client's whole message may be in a complaint about it. */
 const MAX_LOG_CHARACTERS = 500;
@@ -27,9 +28,17 @@ export async function mcp(options: McpOptions): Promise<number> {
   const { manager } = guarded;
   // Where all sessions are one, it is not ours to remove.
   const isShared = config.sandbox.mode === "shared";
-  const caller = { ...identityOf(config, options), sessionId: options.session ?? throwawaySessionName() };
+  const { project } = options;
+  const kept = options.session ?? (project === undefined ? undefined : projectSessionName(project));
+  const caller = { ...identityOf(config, options), sessionId: kept ?? throwawaySessionName() };
+  const tools = createTools(manager, caller);
+  if (project !== undefined)
+    await copyProject(manager, { ...options, session: caller.sessionId }, project, caller.role);
   const connection = createMcpServer({
-    tools: createTools(manager, caller),
+    tools:
+      project === undefined
+        ? tools
+        : withCheckpoints(tools, manager, caller.sessionId, (line) => void stderr.write(`skerry: ${line}\n`)),
     files: createSessionFiles(manager, caller),
     version: packageVersion(),
     onError: (error) =>
@@ -46,8 +55,22 @@ export async function mcp(options: McpOptions): Promise<number> {
   if (interrupt.signal.aborted) await connection.close();
   await connection.closed;
   await tidied;
-  if (options.session === undefined && !isShared) await manager.deleteSession(caller.sessionId);
+  if (kept === undefined && !isShared) await manager.deleteSession(caller.sessionId);
   return interrupt.status ?? 0;
+}
+
+/** The model works on a copy; the person is told how to look at what it did, and how to take it over. */
+async function copyProject(
+  manager: SandboxManager,
+  options: McpOptions & { readonly session: string },
+  project: string,
+  role: string | undefined,
+): Promise<void> {
+  await openMounts(manager, { ...options, mount: [{ source: project }] }, role);
+  const { session } = options;
+  await stderr.write(
+    `skerry: the model works on a copy: skerry diff --session ${session}, then skerry apply --session ${session}\n`,
+  );
 }
 
 /** Sessions left behind by other processes must not stop this one. */

@@ -6,7 +6,7 @@ import { exitStatusOf } from "../../../runtime/sandbox/index.js";
 import type { ExecuteOptions } from "../../definition/index.js";
 import { show, showEnd, standardInput } from "../../execution/index.js";
 import { Interrupt } from "../../input/index.js";
-import { createManager, identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { createManager, identityOf, openGuardedManager, openMounts, readConfig } from "../../open/index.js";
 import { jsonText, stderr, stdout } from "../../output/index.js";
 
 export interface PortOptions extends ExecuteOptions {
@@ -66,6 +66,7 @@ async function serve(
 ): Promise<number> {
   await using guarded = await openGuardedManager(config, options);
   const { manager } = guarded;
+  await openMounts(manager, options, identityOf(config, options).role);
   await tell(await manager.openPort(options.session, inside, hostPortOf(options)), options);
   const execution = manager.execute({
     argv,

@@ -5,7 +5,7 @@ import { exitStatusOf } from "../../../runtime/sandbox/index.js";
 import type { ShellOptions } from "../../definition/index.js";
 import { closingLines } from "../../execution/index.js";
 import { Interrupt } from "../../input/index.js";
-import { identityOf, openGuardedManager, readConfig } from "../../open/index.js";
+import { identityOf, openGuardedManager, openMounts, readConfig } from "../../open/index.js";
 import { stderr } from "../../output/index.js";
 
 /** `skerry shell`: our terminal becomes one inside. */
@@ -19,11 +19,12 @@ export async function shell(argv: readonly string[], options: ShellOptions): Pro
   using interrupt = new Interrupt();
   const config = await readConfig(options);
   await using guarded = await openGuardedManager(config, options);
+  const sessionId = await openMounts(guarded.manager, options, identityOf(config, options).role);
   // Over before the log is closed, also when our own terminal fails.
   await using terminal = await guarded.manager.openTerminal({
     ...identityOf(config, options),
     ...sizeOf(stdout),
-    sessionId: options.session,
+    sessionId,
     argv: argv.length === 0 ? undefined : argv,
     env: { TERM: process.env.TERM ?? "xterm", PS1: promptOf(options), ...options.env },
     cwd: options.cwd,

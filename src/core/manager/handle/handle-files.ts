@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { SandboxSessionFiles, SessionFile } from "@skerry/client";
 import { checkOptions } from "../../../kit/check-options.js";
 import { SandboxError } from "../../../kit/errors.js";
+import type { CopiedTree } from "../../../runtime/projects/index.js";
 import { type Entry, parseInnerPath, parseRelativePath } from "../../../runtime/workspace/index.js";
 import { allFilesAt } from "../call/all-files-at.js";
 import type { TouchedPath } from "../call/call-kind.js";
@@ -128,6 +129,39 @@ export class HandleFiles implements SandboxSessionFiles {
         changed(path, "created");
       },
     });
+  }
+
+  /**
+   * Copies a directory of this host into the session, without git's own files, what `.gitignore` leaves out, and secrets; files that
+   * are there are replaced.
+   */
+  async putDirectory(source: string, path: string): Promise<CopiedTree> {
+    const target = parseRelativePath(workspacePath(path) || ".").text;
+    return workValue(
+      await this.#host.useSandbox({
+        ...this.#caller,
+        tool: "file_write",
+        summary: `copy a directory to ${target || "the workspace"}`,
+        touchesAllFiles: true,
+        paths: [writes(target || ".")],
+        work: ({ projects }) => projects.putDirectory(source, target),
+      }),
+    );
+  }
+
+  /** Copies a directory of the session to a new one of this host; links that lead out of it and special files are left out. */
+  async getDirectory(path: string, destination: string): Promise<CopiedTree> {
+    const source = parseRelativePath(workspacePath(path) || ".").text;
+    return workValue(
+      await this.#host.useSandbox({
+        ...this.#caller,
+        tool: "file_read",
+        summary: `copy the directory ${source || "of the workspace"} out`,
+        touchesAllFiles: true,
+        paths: [reads(source || ".")],
+        work: ({ projects }) => projects.getDirectory(source, destination),
+      }),
+    );
   }
 
   #read<Value>(

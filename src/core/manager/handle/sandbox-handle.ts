@@ -9,6 +9,7 @@ import { HandleContexts } from "./handle-contexts.js";
 import { HandleFiles } from "./handle-files.js";
 import type { HandleCaller, HandleHost, OpenHost } from "./handle-host.js";
 import { HandleProcesses } from "./handle-processes.js";
+import { HandleProjects } from "./handle-projects.js";
 import { HandleSnapshots } from "./handle-snapshots.js";
 import { HandleTerminals } from "./handle-terminals.js";
 import { EXEC_OPTIONS, RUN_OPTIONS, type SandboxExecOptions, type SandboxRunOptions } from "./run-options.js";
@@ -38,6 +39,8 @@ export class SandboxHandle implements SandboxSession {
   readonly files: HandleFiles;
   readonly contexts: HandleContexts;
   readonly snapshots: HandleSnapshots;
+  /** What changed in the directories that were copied in, and how it comes back. */
+  readonly projects: HandleProjects;
   readonly processes: HandleProcesses;
   readonly terminals: HandleTerminals;
   readonly ports: SandboxSessionPorts;
@@ -59,6 +62,7 @@ export class SandboxHandle implements SandboxSession {
     this.files = new HandleFiles(host, caller);
     this.contexts = new HandleContexts(host, caller);
     this.snapshots = new HandleSnapshots(host, caller);
+    this.projects = new HandleProjects(host, caller);
     this.processes = new HandleProcesses(host, caller);
     this.terminals = new HandleTerminals(host, caller);
     this.ports = { fetch: this.#fetch.bind(this), connect: this.#connect.bind(this) };

@@ -108,7 +108,15 @@ export class LiveSandboxes {
     this.#backends = new KnownBackends(options.stateDir, options.config);
     const { config, store, warm, accessWatcher, egress } = options;
     const fork = (request: ForkRequest) => this.#fork(request);
-    this.#starter = new SandboxStarter({ config, store, warm, accessWatcher, egress, fork });
+    this.#starter = new SandboxStarter({
+      config,
+      store,
+      stateDir: options.stateDir,
+      warm,
+      accessWatcher,
+      egress,
+      fork,
+    });
     this.#expiry = new SandboxExpiry(config.runtime, () => [...this.#entries.values(), ...this.#ephemeral]);
     this.#pooled = options.pool === undefined ? undefined : this.#bind(options.pool);
   }

@@ -9,6 +9,7 @@ import { bootstrapWorkspace, type WorkspaceFiles } from "../../../runtime/worksp
 import { type Config, DEFAULT_LANGUAGE_CONFIG, DEFAULT_LIMITS } from "../../config/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
 import { type StoredSession, sessionIdOf } from "../sessions/session-directory.js";
+import { openProjectStore } from "../sessions/session-projects.js";
 import { openSnapshotStore } from "../sessions/session-snapshots.js";
 import type { SessionStore } from "../sessions/session-store.js";
 import { cellSettings } from "./cell-options.js";
@@ -20,6 +21,7 @@ import type { ForkRequest, PrepareRequest, StartRequest, WorkspaceSlot } from ".
 export interface SandboxStarterOptions {
   readonly config: Config["sandbox"];
   readonly store: SessionStore;
+  readonly stateDir: string;
   readonly warm: boolean | undefined;
   /** Tells which files programs read; left out: reads are not recorded. */
   readonly accessWatcher: (() => AccessWatcher) | undefined;
@@ -175,6 +177,7 @@ export class SandboxStarter {
       ...(sync !== undefined && { sync }),
       ...(reads !== undefined && { reads }),
       snapshots: openSnapshotStore(() => slot.session.path, this.#config.snapshots),
+      projects: openProjectStore(() => slot.session.path, this.options.stateDir, this.#config.projects),
       fork: (key, filling, signal) =>
         this.options.fork({ key, source: slot.session.key, fill: filling, limits, backend: type, signal }),
       network: egress.networkFor(origin, chosen.probe.capabilities),

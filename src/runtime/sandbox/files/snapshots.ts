@@ -14,6 +14,7 @@ import {
   snapshotIdOf,
   validateSessionKey,
   type WorkspaceFiles,
+  type WorkspaceTree,
 } from "../../workspace/index.js";
 import type { Activity } from "../activity.js";
 import type { TouchedFiles } from "./file-activity.js";
@@ -105,6 +106,24 @@ export class SandboxSnapshots<Forked> {
         } finally {
           await opened.close();
         }
+      } finally {
+        changed();
+        ended();
+      }
+    });
+  }
+
+  /** Other work of this host on all files at once. Where it writes, nothing may run. */
+  async useTree<Value>(
+    work: (tree: WorkspaceTree, programs: ReadonlySet<string>) => Promise<Value>,
+    { writes }: { readonly writes: boolean },
+  ): Promise<Value> {
+    const { workspace, touched, activity } = this.init;
+    return this.#inTurn(undefined, async () => {
+      const ended = writes ? activity.beginRestore() : activity.begin("snapshot");
+      const changed = writes ? touched.beginHostWork() : () => touched.readByHost();
+      try {
+        return await work(workspace.tree, touched.changes.programs);
       } finally {
         changed();
         ended();

@@ -1,0 +1,12 @@
+export type { AppliedChanges, ProjectConflict } from "./apply-changes.js";
+export type { CopiedIn } from "./copy-in.js";
+export type { CopiedTree } from "./copy-tree.js";
+export type { ProjectChange, ProjectChanges } from "./find-changes.js";
+export { LEFT_OUT_WORDS, type LeftOut, type LeftOutReason } from "./left-out.js";
+export type { ProjectLimits } from "./list-project.js";
+export { type MountRequest, parseMounts } from "./mount-request.js";
+export { listNeighbours, type Neighbours } from "./neighbours.js";
+export type { LineCounts, ShownChange } from "./patch.js";
+export type { FileState, Project } from "./project.js";
+export { ProjectStore } from "./project-store.js";
+export { type ProjectFiles, SessionProjects, type StagedChanges } from "./session-projects.js";

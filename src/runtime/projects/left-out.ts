@@ -1,0 +1,112 @@
+/** Why something does not go from one side to the other. */
+export type LeftOutReason =
+  | "git"
+  | "ignored"
+  | "secret"
+  | "cache"
+  | "link"
+  | "special"
+  | "unreadable"
+  | "deep";
+
+/** Something that stays on its side. The path may be a program's own words. */
+export interface LeftOut {
+  readonly path: string;
+  readonly why: LeftOutReason;
+}
+
+/** What each reason is called in a sentence about several. */
+export const LEFT_OUT_WORDS: Readonly<Record<LeftOutReason, string>> = {
+  git: "git's own files",
+  ignored: "ignored by .gitignore",
+  secret: "secrets",
+  cache: "caches",
+  link: "links that lead out",
+  special: "neither files nor links",
+  unreadable: "unreadable",
+  deep: "nested too deeply",
+};
+
+const SECRET_NAMES = new Set([
+  ".aws",
+  ".azure",
+  ".git-credentials",
+  ".gnupg",
+  ".htpasswd",
+  ".kube",
+  ".netrc",
+  ".pgpass",
+  ".pypirc",
+  ".ssh",
+  ".terraformrc",
+  "_netrc",
+]);
+const SECRET_PATTERNS = [
+  /^\.env(?:\.|$)/,
+  /^\.envrc$/,
+  /\.(?:pem|key|p12|pfx|jks|keystore|kdbx)$/,
+  /^id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$/,
+  /^(?:credentials|service[-_]account[\w-]*)\.json$/,
+];
+/** What shows how a secret would look, and holds none. */
+const EXAMPLE = /^\.env\.(?:example|sample|template|dist|defaults)$/;
+const CACHES = new Set(["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".ds_store"]);
+/** The workspace is the home of what runs inside: programs leave these at its top. */
+const HOME_NAMES = new Set([
+  ".bash_history",
+  ".cache",
+  ".config",
+  ".lesshst",
+  ".local",
+  ".node_repl_history",
+  ".npm",
+  ".python_history",
+  ".wget-hsts",
+]);
+/** Package managers' files that hold a token only sometimes. */
+const TOKEN_FILES = new Set([".npmrc", ".yarnrc", ".yarnrc.yml"]);
+const TOKEN = /_auth|_password|authtoken|authident/i;
+
+/** True for a name that git would take for its own directory, on this system or on one that ignores case. */
+export function isGitName(name: string): boolean {
+  const plain = name
+    .normalize("NFKC")
+    .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, "")
+    .toLowerCase();
+  return plain.replace(/[. ]+$/, "") === ".git" || plain === "git~1";
+}
+
+/** True for a path with such a name anywhere in it. */
+export function isInGit(path: string): boolean {
+  return path.split("/").some(isGitName);
+}
+
+/** Why an entry of a project is not copied in, as far as its name tells. */
+export function reasonOfName(path: string): LeftOutReason | undefined {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  if (isGitName(name)) return "git";
+  if (isSecretName(name) || /(?:^|\/)\.docker\/config\.json$/i.test(path)) return "secret";
+  return CACHES.has(name.toLowerCase()) ? "cache" : undefined;
+}
+
+function isSecretName(given: string): boolean {
+  const name = given.toLowerCase();
+  if (SECRET_NAMES.has(name)) return true;
+  return !EXAMPLE.test(name) && SECRET_PATTERNS.some((pattern) => pattern.test(name));
+}
+
+/** True when the file has to be read to know whether it holds a secret. */
+export function mayHoldToken(path: string): boolean {
+  return TOKEN_FILES.has(path.slice(path.lastIndexOf("/") + 1).toLowerCase());
+}
+
+export function holdsToken(text: string): boolean {
+  return TOKEN.test(text);
+}
+
+/** Why something that a program made is no change of the project. A secret's name is one: the person is shown it. */
+export function reasonOfNew(path: string): LeftOutReason | undefined {
+  if (isInGit(path)) return "git";
+  const parts = path.toLowerCase().split("/");
+  return parts.some((part) => CACHES.has(part)) || HOME_NAMES.has(parts[0] ?? "") ? "cache" : undefined;
+}
