@@ -17,6 +17,9 @@ export interface SandboxOptions extends GlobalOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly allowDomain?: readonly string[];
+  /** Clients, as they stand on the command line. */
+  readonly allow?: readonly string[];
+  readonly allowInternet?: boolean;
   /** As they stand on the command line: names, never values. */
   readonly secret?: readonly string[];
 }

@@ -1,6 +1,7 @@
 import { closestWord } from "../../kit/closest-word.js";
 import { isHost, matchingDomain } from "../../kit/domains.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
+import { HOST_SERVICES, hostServicePort } from "../../kit/hosts.js";
 import { checkCommands, hasCommandRules } from "./check-commands.js";
 import { checkPaths } from "./check-paths.js";
 import type { Consideration, PolicyDecision, PolicyRequest, ViolationReason } from "./decision.js";
@@ -159,10 +160,15 @@ function checkDomains({ domains = [] }: PolicyRequest, layers: Layers, policy: P
     if (!isHost(domain)) return say("deny", allowed.rule, `${shown} is not the name of a host`, "domain");
     const refusing = matchingDomain(denied, domain, "deny");
     if (refusing !== undefined) return say("deny", refusing.rule, `${shown} is denied`, "domain");
-    const letting = matchingDomain(allowed.items, domain, "allow");
+    const letting = matchingDomain(allowed.items.map(withoutPort), domain, "allow");
     if (letting !== undefined) return say("allow", letting.rule, `${shown} is allowed`, "domain");
     return say("deny", allowed.rule, `${shown} is not among the allowed domains`, "domain");
   });
+}
+
+/** `host.skerry.internal:8080` is a rule about that host; egress knows the port. */
+function withoutPort<Rule extends { readonly value: string }>(rule: Rule): Rule {
+  return hostServicePort(rule.value) === undefined ? rule : { ...rule, value: HOST_SERVICES };
 }
 
 function checkConfirmation({ tool }: PolicyRequest, layers: Layers): Consideration[] {

@@ -56,8 +56,8 @@ async function reportAside(error: unknown): Promise<void> {
 }
 
 /** The model hears it, and cannot do it itself. */
-function serverRemedy(host: string): string {
-  return `the person can allow it by starting this server with --allow-domain ${host}`;
+function serverRemedy(options: string): string {
+  return `the person can allow it by starting this server with ${options}`;
 }
 
 const NAME = /^mcp-(\d+-\d+-(?:[0-9a-f]{16}-)?[0-9a-f]{12})$/;

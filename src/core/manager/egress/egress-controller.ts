@@ -7,6 +7,7 @@ import { expandHome } from "../../../kit/expand-home.js";
 import type { Capabilities } from "../../../runtime/backends/index.js";
 import type { EgressEvent, EgressRules, Secret } from "../../../runtime/egress/index.js";
 import {
+  allowClientsOf,
   allowsSomething,
   type CheckedChange,
   checkChange,
@@ -57,6 +58,8 @@ function libraryRemedy(host: string): string {
   return `allow it with egress: allowDomains(${JSON.stringify(host)}), or in sandbox.network.allowedDomains`;
 }
 
+const INTERNET_WARNING = "every public host is open";
+
 const NO_CHANGE: CheckedChange = { allow: [], deny: [] };
 
 /** Opens, changes and records the egress of one manager's sandboxes. */
@@ -71,7 +74,7 @@ export class EgressController {
   constructor(private readonly options: EgressControllerOptions) {
     const { config, rules } = options;
     this.#keepOutOfRecords(options.secrets);
-    const configured = egressRulesOf(config.network);
+    const configured = configuredRules(config);
     // A denial names the list that was written.
     const { origin } = configured.allowedDomains.length === 0 && rules !== undefined ? rules : configured;
     const remedy = rules?.remedy ?? libraryRemedy;
@@ -183,8 +186,8 @@ export class EgressController {
     });
     return {
       egress,
-      environment: { ...egress.environment, ...edge?.secrets.placeholders() },
-      ...(edge !== undefined && { certificates: edge.certificates }),
+      environment: { ...egress.environment, ...rules.environment, ...edge?.secrets.placeholders() },
+      files: [...(rules.files ?? []), ...(edge === undefined ? [] : [edge.certificates])],
     };
   }
 
@@ -225,6 +228,11 @@ export class EgressController {
     }
   }
 
+  /** It was let out by the rule that opens every public host. */
+  #isInternet(rule: string): boolean {
+    return this.#rules.internet !== undefined && rule === this.#rules.internet;
+  }
+
   #tell(connection: SandboxConnection): void {
     try {
       this.options.onConnection?.(connection);
@@ -254,12 +262,20 @@ export class EgressController {
         error: verdict === "allowed" ? null : why,
         networkBytesSent: bytesSent,
         networkBytesRecv: bytesReceived,
-        details: detailsOf(event),
+        details: { ...detailsOf(event), ...(this.#isInternet(rule) && { warning: INTERNET_WARNING }) },
       })
       .catch((error: unknown) => {
         process.emitWarning(`A connection could not be audited: ${String(error)}`);
       });
   }
+}
+
+/** The rules of the configuration, with those of the clients that it names. */
+function configuredRules({ network }: Config["sandbox"]): EgressRules {
+  const configured = egressRulesOf(network);
+  if (network.allow.length === 0) return configured;
+  const { rules } = allowClientsOf(network.allow, "sandbox.network.allow");
+  return joinRules(configured, rules);
 }
 
 function detailsOf(event: EgressEvent) {
@@ -276,8 +292,8 @@ function detailsOf(event: EgressEvent) {
   };
 }
 
-function namesHosts({ allowedDomains, requests }: EgressRules): boolean {
-  return allowedDomains.length + requests.length > 0;
+function namesHosts({ allowedDomains, requests, internet }: EgressRules): boolean {
+  return internet !== undefined || allowedDomains.length + requests.length > 0;
 }
 
 function readCa(path: string): string {
