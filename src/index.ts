@@ -37,7 +37,7 @@ export {
   registerBackend,
   type SandboxBackend,
 } from "./runtime/backends/index.js";
-export { allowClients, allowDomains, Secret } from "./runtime/egress/index.js";
+export { allowDomains, Secret } from "./runtime/egress/index.js";
 export { PoolManager, type PoolOptions } from "./runtime/pool/index.js";
 export {
   type ExecOptions,

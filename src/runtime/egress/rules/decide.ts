@@ -165,7 +165,9 @@ function accessTo(set: EgressRules, isOpen: IsOpen, host: Host, port: number): E
   const denied =
     host.kind === "address" ? deniedAddress(set, text) : matchingDomain(set.deniedDomains, text, "deny");
   if (denied !== undefined) return deny(denied.rule, `${text} is denied by rule ${denied.rule}`);
-  if (set.deniesOnly === true) return isOpen(port) ? allow(set.origin, text) : closedPort(set, text, port);
+  // A service of the host is named with its port by the set that allows it.
+  if (set.deniesOnly === true)
+    return isOpen(port) || text === HOST_SERVICES ? allow(set.origin, text) : closedPort(set, text, port);
   const open =
     matchingDomain(set.allowedDomains, text, "allow") ??
     set.allowedIps.find(({ value }) => host.kind === "address" && inRange(text, value)) ??
