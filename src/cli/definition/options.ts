@@ -47,7 +47,9 @@ export interface ExecuteOptions extends SandboxOptions, GuardOptions {
 }
 
 /** Options of `mcp`. */
-export interface McpOptions extends Omit<SandboxOptions, "env" | "cwd">, GuardOptions {}
+export interface McpOptions extends Omit<SandboxOptions, "env" | "cwd">, GuardOptions {
+  readonly tools?: string;
+}
 
 /** Options of `shell`. */
 export interface ShellOptions extends SandboxOptions, GuardOptions {}

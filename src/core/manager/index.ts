@@ -30,9 +30,11 @@ export { HandleProcess, HandleProcesses } from "./handle/handle-processes.js";
 export { HandleSnapshots, toSnapshot } from "./handle/handle-snapshots.js";
 export { HandleTerminal, HandleTerminals } from "./handle/handle-terminals.js";
 export type { LiveCallInfo } from "./handle/live-call.js";
+export type { LiveProcess, ProcessOutput } from "./handle/live-process.js";
 export type { SandboxExecOptions, SandboxRunOptions } from "./handle/run-options.js";
 export { SandboxHandle } from "./handle/sandbox-handle.js";
 export { runCodeOnce, SessionSandbox } from "./handle/session-sandbox.js";
+export { startLiveProcess } from "./handle/start-live-process.js";
 export type {
   CellOptions,
   ExpectedCaller,

@@ -411,6 +411,11 @@ export class SandboxManager {
     return this.#control.changeEgress(this.#nameFor(key), change);
   }
 
+  /** What a session may reach is for the policy to say, not for a person. @internal */
+  get isDecidedByPolicy(): boolean {
+    return this.#options.policy !== undefined;
+  }
+
   /** True once some sandbox could reach other hosts: until it has stopped, there may be more to record about it. */
   get hasEgress(): boolean {
     return this.#egress.hasEgress;
@@ -545,11 +550,11 @@ export class SandboxManager {
     work: (files: GuardedFiles, sandbox: RunningSandbox) => Promise<Value>,
   ): Promise<FileResult<Value>> {
     let done: { readonly value: Value } | undefined;
-    const { summary, paths, isPlaced, touchesAllFiles, refusal } = call;
+    const { summary, paths, isPlaced, touchesAllFiles, asksPerson, refusal } = call;
     const run = async (files: GuardedFiles, sandbox: RunningSandbox) => {
       done = { value: await work(files, sandbox) };
     };
-    const task = { summary, paths, isPlaced, touchesAllFiles, refusal, run };
+    const task = { summary, paths, isPlaced, touchesAllFiles, asksPerson, refusal, run };
     const result = await new Execution<ToolResult>((sink) =>
       runToolCall(copyCall(toolCallOf(call)), this.#guards, sink, { type: "files", task }),
     );

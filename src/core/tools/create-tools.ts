@@ -5,12 +5,19 @@ import { oneLine } from "../../kit/one-line.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
 import type { SandboxManager } from "../manager/index.js";
 import { BROWSER_PREFIX, type BrowserTools, browserTool } from "./browser-tools.js";
+import { checkpoint } from "./catalog/checkpoint.js";
 import { fileDelete } from "./catalog/file-delete.js";
 import { fileEdit } from "./catalog/file-edit.js";
 import { fileList } from "./catalog/file-list.js";
 import { fileRead } from "./catalog/file-read.js";
 import { fileSearch } from "./catalog/file-search.js";
 import { fileWrite } from "./catalog/file-write.js";
+import { portOpen } from "./catalog/port-open.js";
+import { processLogs } from "./catalog/process-logs.js";
+import { processStart } from "./catalog/process-start.js";
+import { processStop } from "./catalog/process-stop.js";
+import { requestNetwork } from "./catalog/request-network.js";
+import { rollback } from "./catalog/rollback.js";
 import { runCode } from "./catalog/run-code.js";
 import { runTests } from "./catalog/run-tests.js";
 import { shellExec } from "./catalog/shell-exec.js";
@@ -21,7 +28,7 @@ import { errorReply, invalidArguments, type ToolReply } from "./replies/tool-rep
 import type { Tool, ToolAnnotations, ToolCaller, ToolContext } from "./tool.js";
 
 export interface ToolSetOptions extends ToolCaller {
-  /** Only these; left out: all of them. */
+  /** Only these; left out: all but those that are there on request: `process_start` and the like. */
   readonly only?: readonly string[];
   /** Tools of your own, made with `defineTool`. */
   readonly more?: readonly Tool[];
@@ -62,6 +69,19 @@ const BUILT_IN = [
   fileDelete,
   runTests,
 ] as const;
+/** What an agent has only where it is named: each takes room in every request, and some reach further. */
+const ON_REQUEST = [
+  processStart,
+  processLogs,
+  processStop,
+  portOpen,
+  checkpoint,
+  rollback,
+  requestNetwork,
+] as const;
+export const BUILT_IN_TOOL_NAMES: readonly string[] = BUILT_IN.map(({ name }) => name);
+export const TOOL_NAMES_ON_REQUEST: readonly string[] = ON_REQUEST.map(({ name }) => name);
+
 export type BuiltInToolName = (typeof BUILT_IN)[number]["name"];
 
 /** The names of the tools that such options give; `string` where they do not say. */
@@ -99,10 +119,16 @@ export class ToolSet<Name extends string = string> {
     this.#manager = manager;
     this.#caller = caller;
     this.#browser = browser;
-    const all = [...BUILT_IN, ...more, ...(browser?.tools ?? []).map((each) => browserTool(each, browser!))];
+    const requested = ON_REQUEST.filter(({ name }) => only?.includes(name));
+    const all = [
+      ...BUILT_IN,
+      ...requested,
+      ...more,
+      ...(browser?.tools ?? []).map((each) => browserTool(each, browser!)),
+    ];
     const tools = new Map(all.map((tool) => [tool.name, tool]));
     const unknown = only?.find((name) => !tools.has(name));
-    if (unknown !== undefined) throw unknownTool(unknown, [...tools.keys()]);
+    if (unknown !== undefined) throw unknownTool(unknown, [...tools.keys(), ...TOOL_NAMES_ON_REQUEST]);
     this.#tools = new Map([...tools].filter(([name]) => only === undefined || only.includes(name)));
   }
 

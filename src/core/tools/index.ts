@@ -35,9 +35,11 @@ export {
 } from "./adapters/vercel.js";
 export type { BrowserTool, BrowserTools } from "./browser-tools.js";
 export {
+  BUILT_IN_TOOL_NAMES,
   type BuiltInToolName,
   createTools,
   type JsonSchema,
+  TOOL_NAMES_ON_REQUEST,
   type ToolCallOptions,
   type ToolDescription,
   type ToolNameOf,

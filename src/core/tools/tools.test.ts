@@ -197,7 +197,9 @@ describe("run_code", () => {
       code: "while True: pass",
       timeoutMs: 200,
     });
-    expect(late.text).toBe("(no output)\nExecution timeout (0.2s)");
+    expect(late.text).toBe(
+      "(no output)\nExecution timeout (0.2s)\ntimeoutMs raises this limit, up to 600000.",
+    );
   });
 
   it("cuts in the middle, and says how much is missing", async () => {

@@ -19,9 +19,10 @@ import {
   lowerRisk,
   strictest,
   strictMode,
+  withInherited,
 } from "./effective-settings.js";
-import type { Items, Policy, RuleReference } from "./policy.js";
-import { BUILT_IN_TOOLS, CUSTOM_TOOL, languageName, type Tier, toolName } from "./tools.js";
+import type { Items, Policy, RuleReference, Settings } from "./policy.js";
+import { BUILT_IN_TOOLS, CUSTOM_TOOL, languageName, type Tier, type Tool, toolName } from "./tools.js";
 
 const STRICTNESS = ["allow", "confirm", "deny"];
 
@@ -76,7 +77,7 @@ export class PolicyEngine {
     const role = request.role === undefined ? undefined : this.#roles.get(request.role);
     const layers: Layers = {
       base: policy.default.settings,
-      tool: policy.tools.get(request.tool)?.settings ?? {},
+      tool: toolSettings(policy, request.tool),
       role: role?.settings ?? {},
     };
     const considered = [
@@ -187,7 +188,14 @@ function tierOf(tool: string, layers: Layers): Tier {
   return layers.tool.risk_level?.value ?? toolOf(tool).tier;
 }
 
-function toolOf(name: string) {
+/** What the file says of a tool, and of the one that it is like. */
+function toolSettings({ tools }: Policy, name: string): Settings {
+  const own = tools.get(name)?.settings ?? {};
+  const { like } = toolOf(name);
+  return like === undefined ? own : withInherited(own, tools.get(like)?.settings ?? {});
+}
+
+function toolOf(name: string): Tool {
   return BUILT_IN_TOOLS.get(name) ?? CUSTOM_TOOL;
 }
 

@@ -22,5 +22,9 @@ export function defineMcp(program: Command): void {
     EXAMPLES,
   );
   setAction(mcp, async (command) => (await import("./mcp.js")).mcp(command.opts()));
+  mcp.option(
+    "--tools <name,…>",
+    "which tools: names, default for the nine, all; process_start and others are there only where they are named",
+  );
   addGuardOptions(addNetworkOptions(addLimitOptions(mcp)), "the client's person");
 }

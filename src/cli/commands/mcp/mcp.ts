@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { SandboxManager } from "../../../core/manager/index.js";
-import { createTools } from "../../../core/tools/index.js";
+import { BUILT_IN_TOOL_NAMES, createTools, TOOL_NAMES_ON_REQUEST } from "../../../core/tools/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { packageVersion } from "../../../kit/package-root.js";
 import { isOrphaned, processLabel } from "../../../kit/process-label.js";
@@ -29,7 +29,7 @@ export async function mcp(options: McpOptions): Promise<number> {
   const isShared = config.sandbox.mode === "shared";
   const caller = { ...identityOf(config, options), sessionId: options.session ?? throwawaySessionName() };
   const connection = createMcpServer({
-    tools: createTools(manager, caller),
+    tools: createTools(manager, { ...caller, ...chosenTools(options.tools) }),
     files: createSessionFiles(manager, caller),
     version: packageVersion(),
     onError: (error) =>
@@ -48,6 +48,16 @@ export async function mcp(options: McpOptions): Promise<number> {
   await tidied;
   if (options.session === undefined && !isShared) await manager.deleteSession(caller.sessionId);
   return interrupt.status ?? 0;
+}
+
+/** What `--tools` names; without it, what every agent has. */
+function chosenTools(text: string | undefined): { readonly only?: readonly string[] } {
+  if (text === undefined) return {};
+  const groups: Readonly<Record<string, readonly string[]>> = {
+    default: BUILT_IN_TOOL_NAMES,
+    all: [...BUILT_IN_TOOL_NAMES, ...TOOL_NAMES_ON_REQUEST],
+  };
+  return { only: text.split(",").flatMap((name) => (Object.hasOwn(groups, name) ? groups[name]! : [name])) };
 }
 
 /** Sessions left behind by other processes must not stop this one. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { runAndReply, timeoutArgument } from "../run-and-reply.js";
 import { defineTool, RUNS } from "../tool.js";
 
-const SHELL_TIMEOUT_MS = 10_000;
+const SHELL_TIMEOUT_MS = 60_000;
 
 /** `shell_exec`: a command line of bash. */
 export const shellExec = defineTool({
