@@ -1,4 +1,4 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { closestWord } from "../../kit/closest-word.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { oneLine } from "../../kit/one-line.js";
@@ -21,6 +21,7 @@ import { rollback } from "./catalog/rollback.js";
 import { runCode } from "./catalog/run-code.js";
 import { runTests } from "./catalog/run-tests.js";
 import { shellExec } from "./catalog/shell-exec.js";
+import { type JsonSchema, schemaFor } from "./model-schema.js";
 import { parseArguments } from "./parse-arguments.js";
 import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./replies/model-text.js";
 import { checkImages } from "./replies/reply-images.js";
@@ -34,12 +35,6 @@ export interface ToolSetOptions extends ToolCaller {
   readonly more?: readonly Tool[];
   /** What carries out `browser_*`; left out: those are refused. */
   readonly browser?: BrowserTools;
-}
-
-/** JSON Schema of an object, as models' APIs take arguments. */
-export interface JsonSchema {
-  readonly type: "object";
-  readonly [key: string]: unknown;
 }
 
 /** A tool as any model's API wants to know it. */
@@ -79,6 +74,7 @@ const ON_REQUEST = [
   rollback,
   requestNetwork,
 ] as const;
+const OWN: ReadonlySet<object> = new Set([...BUILT_IN, ...ON_REQUEST]);
 export const BUILT_IN_TOOL_NAMES: readonly string[] = BUILT_IN.map(({ name }) => name);
 export const TOOL_NAMES_ON_REQUEST: readonly string[] = ON_REQUEST.map(({ name }) => name);
 
@@ -134,12 +130,12 @@ export class ToolSet<Name extends string = string> {
 
   /** Name, description and JSON Schema of each: for any model's API. */
   list(): ToolDescription<Name>[] {
-    return this.tools.map(({ name, title, description, input, annotations }) => ({
-      name,
-      title,
-      description,
-      inputSchema: z.toJSONSchema(input, { io: "input", target: "draft-7" }) as JsonSchema,
-      annotations,
+    return this.tools.map((tool) => ({
+      name: tool.name,
+      title: tool.title,
+      description: tool.description,
+      inputSchema: schemaFor(tool, OWN.has(tool)),
+      annotations: tool.annotations,
     }));
   }
 

@@ -38,7 +38,6 @@ export {
   BUILT_IN_TOOL_NAMES,
   type BuiltInToolName,
   createTools,
-  type JsonSchema,
   TOOL_NAMES_ON_REQUEST,
   type ToolCallOptions,
   type ToolDescription,
@@ -62,6 +61,7 @@ export {
   summarise,
   type TaskCounts,
 } from "./evaluation/index.js";
+export type { JsonSchema } from "./model-schema.js";
 export { cutMiddle, markUntrusted } from "./replies/model-text.js";
 export { formatResult } from "./replies/result-text.js";
 export {

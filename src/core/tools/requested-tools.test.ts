@@ -62,10 +62,14 @@ describe("every tool takes the way of every call", () => {
     const reply = await tools.call(name, CALLS[name]);
     expect(reply).toMatchObject({
       status: "denied",
-      text: expect.stringContaining(`does not have the tool`),
+      text: expect.stringMatching(/does not have the tool|A policy decides what this session may reach/),
     });
     expect(records()).toEqual([
-      expect.objectContaining({ tool: name, result: "denied", sandbox_id: null }),
+      expect.objectContaining({
+        tool: name,
+        result: expect.stringMatching(/denied|error/),
+        sandbox_id: null,
+      }),
     ]);
   });
 
@@ -90,16 +94,22 @@ describe("every tool takes the way of every call", () => {
   it.each(["process_start", "process_logs", "process_stop"])(
     "%s is what a policy says of shell_exec, where it says nothing of it",
     async (name) => {
-      const policy = parsePolicy("policies: {tools: {shell_exec: {requires_confirmation: true}}}", "p.yaml");
+      const policy = parsePolicy(
+        `policies: {tools: {shell_exec: {requires_confirmation: true}}, agent_roles: {dev: {tools: [${ALL.join(", ")}]}}}`,
+        "p.yaml",
+      );
       const confirmation = new AutoRejectConfirmationService("not today");
-      const { tools } = await open({ policy, confirmation, securityMode: "permissive" });
+      const { tools } = await open({ policy, confirmation, securityMode: "permissive" }, { role: "dev" });
       expect(await tools.call(name, CALLS[name])).toMatchObject({ status: "rejected" });
     },
   );
 
   it("commands that shell_exec may not run are no process either, and risk is looked at", async () => {
-    const policy = parsePolicy('policies: {tools: {shell_exec: {denied_commands: ["curl"]}}}', "p.yaml");
-    const { tools } = await open({ policy, securityMode: "permissive" });
+    const policy = parsePolicy(
+      `policies: {tools: {shell_exec: {denied_commands: ["curl"]}}, agent_roles: {dev: {tools: [process_start]}}}`,
+      "p.yaml",
+    );
+    const { tools } = await open({ policy, securityMode: "permissive" }, { role: "dev" });
     expect(await tools.call("process_start", { command: "true; curl http://x.example" })).toMatchObject({
       status: "denied",
     });

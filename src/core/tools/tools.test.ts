@@ -65,14 +65,12 @@ describe("the tools of a session", () => {
       expect(inputSchema).toMatchObject({ type: "object", additionalProperties: false });
     }
     expect(listed[4]!.inputSchema).toEqual({
-      $schema: "http://json-schema.org/draft-07/schema#",
       type: "object",
       properties: {
-        path: { type: "string", minLength: 1, description: "Relative to the workspace." },
-        oldText: { type: "string", minLength: 1, maxLength: 100_000, description: "What stands there now." },
+        path: { type: "string", description: "Relative to the workspace." },
+        oldText: { type: "string", description: "What stands there now." },
         newText: {
           type: "string",
-          maxLength: 1_000_000,
           description: "The new text; empty to remove it.",
         },
         replaceAll: { type: "boolean", description: "Every occurrence, not only one. Default false." },
