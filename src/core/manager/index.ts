@@ -19,6 +19,8 @@ export type { ToolCall, ToolResult } from "./call/tool-call.js";
 export type { WatchCall } from "./call/watch-files.js";
 export { type Diagnosis, diagnose } from "./doctor/doctor.js";
 export type { ChecklistItem } from "./doctor/readiness.js";
+export type { InstalledPrograms } from "./facts/find-programs.js";
+export type { NetworkFacts, SandboxFacts } from "./facts/sandbox-facts.js";
 export type { ContextGraph } from "./files/context-graph.js";
 export type { EntryChange } from "./files/entry-changes.js";
 export type { FileWatch, WatchEvent } from "./files/file-watch.js";

@@ -52,6 +52,8 @@ import {
   secretsOf,
 } from "./check-options.js";
 import { EgressController } from "./egress/egress-controller.js";
+import { findPrograms, type InstalledPrograms } from "./facts/find-programs.js";
+import { type SandboxFacts, sandboxFacts } from "./facts/sandbox-facts.js";
 import { ChangeRecorder } from "./files/context-graph.js";
 import type { FileWatch } from "./files/file-watch.js";
 import { FileWatches } from "./files/file-watches.js";
@@ -409,6 +411,17 @@ export class SandboxManager {
     this.#assertUsable();
     validateSessionKey(key);
     return this.#control.changeEgress(this.#nameFor(key), change);
+  }
+
+  /** What is true of every sandbox here, for the texts that a model reads. */
+  get facts(): SandboxFacts {
+    return sandboxFacts(this.#config, this.#options, this.#egress);
+  }
+
+  /** What is installed inside, asked of a sandbox that is thrown away. */
+  async findPrograms(): Promise<InstalledPrograms> {
+    await using sandbox = await this.startSandbox(`facts-${randomUUID()}`, { ephemeral: true });
+    return findPrograms(sandbox);
   }
 
   /** What a session may reach is for the policy to say, not for a person. @internal */

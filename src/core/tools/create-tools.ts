@@ -21,6 +21,7 @@ import { rollback } from "./catalog/rollback.js";
 import { runCode } from "./catalog/run-code.js";
 import { runTests } from "./catalog/run-tests.js";
 import { shellExec } from "./catalog/shell-exec.js";
+import { describeNetwork } from "./describe-sandbox.js";
 import { type JsonSchema, schemaFor } from "./model-schema.js";
 import { parseArguments } from "./parse-arguments.js";
 import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./replies/model-text.js";
@@ -74,6 +75,9 @@ const ON_REQUEST = [
   rollback,
   requestNetwork,
 ] as const;
+/** What they reach stands in their description. */
+const REACHING: readonly string[] = ["run_code", "shell_exec", "process_start"];
+
 const OWN: ReadonlySet<object> = new Set([...BUILT_IN, ...ON_REQUEST]);
 export const BUILT_IN_TOOL_NAMES: readonly string[] = BUILT_IN.map(({ name }) => name);
 export const TOOL_NAMES_ON_REQUEST: readonly string[] = ON_REQUEST.map(({ name }) => name);
@@ -130,10 +134,11 @@ export class ToolSet<Name extends string = string> {
 
   /** Name, description and JSON Schema of each: for any model's API. */
   list(): ToolDescription<Name>[] {
+    const network = describeNetwork(this.#manager.facts.network);
     return this.tools.map((tool) => ({
       name: tool.name,
       title: tool.title,
-      description: tool.description,
+      description: REACHING.includes(tool.name) ? `${tool.description} ${network}` : tool.description,
       inputSchema: schemaFor(tool, OWN.has(tool)),
       annotations: tool.annotations,
     }));

@@ -45,6 +45,7 @@ export {
   ToolSet,
   type ToolSetOptions,
 } from "./create-tools.js";
+export { describeSandbox } from "./describe-sandbox.js";
 export {
   canonicalSamples,
   type EvaluationOptions,

@@ -1,6 +1,6 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { describe, expect, it } from "vitest";
-import type { SandboxManager } from "../manager/index.js";
+import { openManager } from "../../../test/setup/open-manager.js";
 import { toGoogleTools } from "./adapters/google.js";
 import { toOpenAiTools } from "./adapters/openai-chat.js";
 import { toOpenAiResponsesTools } from "./adapters/openai-responses.js";
@@ -8,8 +8,8 @@ import { BUILT_IN_TOOL_NAMES, createTools, TOOL_NAMES_ON_REQUEST } from "./creat
 import { parseArguments } from "./parse-arguments.js";
 
 const MOST_TOKENS = 1800;
-const nine = createTools({} as SandboxManager, { sessionId: "s" });
-const all = createTools({} as SandboxManager, {
+const nine = createTools(openManager(), { sessionId: "s" });
+const all = createTools(openManager(), {
   sessionId: "s",
   only: [...BUILT_IN_TOOL_NAMES, ...TOOL_NAMES_ON_REQUEST],
 });

@@ -1,6 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { SandboxManager } from "../../../core/manager/index.js";
-import { BUILT_IN_TOOL_NAMES, createTools, TOOL_NAMES_ON_REQUEST } from "../../../core/tools/index.js";
+import {
+  BUILT_IN_TOOL_NAMES,
+  createTools,
+  describeSandbox,
+  TOOL_NAMES_ON_REQUEST,
+} from "../../../core/tools/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { packageVersion } from "../../../kit/package-root.js";
 import { isOrphaned, processLabel } from "../../../kit/process-label.js";
@@ -28,7 +33,10 @@ export async function mcp(options: McpOptions): Promise<number> {
   // Where all sessions are one, it is not ours to remove.
   const isShared = config.sandbox.mode === "shared";
   const caller = { ...identityOf(config, options), sessionId: options.session ?? throwawaySessionName() };
+  // While a client says hello: it need not wait for long.
+  const facts = await factsOf(manager);
   const connection = createMcpServer({
+    facts,
     tools: createTools(manager, { ...caller, ...chosenTools(options.tools) }),
     files: createSessionFiles(manager, caller),
     version: packageVersion(),
@@ -48,6 +56,17 @@ export async function mcp(options: McpOptions): Promise<number> {
   await tidied;
   if (options.session === undefined && !isShared) await manager.deleteSession(caller.sessionId);
   return interrupt.status ?? 0;
+}
+
+const MOST_FACTS_MS = 1500;
+
+/** What a model is told of the sandbox; what is installed only where that is known soon. */
+async function factsOf(manager: SandboxManager): Promise<string[]> {
+  const looking = manager.findPrograms().catch(() => undefined);
+  const late = new Promise<undefined>((resolve) => {
+    setTimeout(resolve, MOST_FACTS_MS, undefined).unref();
+  });
+  return describeSandbox(manager.facts, await Promise.race([looking, late]));
 }
 
 /** What `--tools` names; without it, what every agent has. */

@@ -25,6 +25,7 @@ import {
 import type { EgressConnection, NetworkInit, RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { Config } from "../../config/index.js";
 import type { Metrics } from "../../metrics/index.js";
+import type { NetworkFacts } from "../facts/sandbox-facts.js";
 import type { SandboxConnection, SandboxManagerOptions } from "../manager-options.js";
 import { egressRulesOfDecision, noEgressOfDecision } from "./egress-of-decision.js";
 
@@ -84,6 +85,18 @@ export class EgressController {
   /** Some host may be reached without a policy's decision. */
   get isOpen(): boolean {
     return allowsSomething(this.#rules);
+  }
+
+  /** What every session may reach, as far as it is named by hosts and addresses. */
+  get reachable(): NetworkFacts {
+    const { internet, allowedDomains, allowedIps, requests } = this.#rules;
+    if (internet !== undefined) return { kind: "internet" };
+    const named = [...allowedDomains, ...allowedIps].map(({ value }) => value);
+    const some = requests.map(({ value: { host, ports = [] } }) =>
+      ports.length === 0 || ports.every((port) => port === 443) ? host : `${host}:${ports.join(",")}`,
+    );
+    const hosts = [...new Set([...named, ...some])];
+    return hosts.length === 0 ? { kind: "none" } : { kind: "hosts", hosts };
   }
 
   get hasEgress(): boolean {
