@@ -102,7 +102,9 @@ export {
 export type { SandboxErrorInit } from "./kit/errors.js";
 export type { NetworkConfig, SecretConfig } from "./runtime/egress/index.js";
 export {
+  allowClients,
   allowDomains,
+  type ClientName,
   type EgressChange,
   type EgressEvent,
   type EgressRules,

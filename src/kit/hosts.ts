@@ -36,8 +36,39 @@ const SHARED = new Set([
   "workers.dev",
 ]);
 
-/** What is wrong with a host that a rule allows: a name, or `*.name` for all names below it. */
+/** The name under which programs inside find services of the host's own loopback, where a rule names it with its port. */
+export const HOST_SERVICES = "host.skerry.internal";
+
+const AT_HOST = new RegExp(`^${HOST_SERVICES.replaceAll(".", "\\.")}:([1-9]\\d{0,4})$`, "i");
+
+/** The port of `host.skerry.internal:8080`. Undefined: it names no service of the host. */
+export function hostServicePort(text: string): number | undefined {
+  const port = Number(AT_HOST.exec(text)?.[1] ?? 0);
+  return port >= 1 && port <= 65_535 ? port : undefined;
+}
+
+/** Why a rule cannot mean this host by `localhost` or `127.0.0.1`, and what means it. Undefined: it names neither. */
+export function loopbackComplaint(host: string): string | undefined {
+  if (!/^(?:(?:.*\.)?localhost\.?|127\.0\.0\.1|::1|\[::1\])(?::\d+)?$/i.test(host)) return undefined;
+  const port = /[^:]:(\d+)$/.exec(host)?.[1] ?? "PORT";
+  return `inside, this is the sandbox itself; for a service of this host write "${HOST_SERVICES}:${port}"`;
+}
+
+/** What is wrong with a host that a rule allows: a name, `*.name` for all names below it, or `host.skerry.internal:PORT`. */
 export function allowedDomainComplaint(name: string): string | undefined {
+  if (hostServicePort(name) !== undefined) return undefined;
+  return hostServicesComplaint(name) ?? allowedNameComplaint(name);
+}
+
+/** Why a rule cannot mean this host, or a service of it, by this name. Undefined: it means another host. */
+export function hostServicesComplaint(name: string): string | undefined {
+  if (new RegExp(`^${HOST_SERVICES}\\.?(?::.*)?$`, "i").test(name))
+    return `this name is for one port of this host at a time: "${HOST_SERVICES}:8080"`;
+  return loopbackComplaint(name);
+}
+
+/** The same without a port. */
+export function allowedNameComplaint(name: string): string | undefined {
   if (isIP(name) !== 0 || /(?:^|\.)\d+$/.test(name))
     return "this is an address; addresses are allowed by allowedIps";
   return domainComplaint(name) ?? tooWideComplaint(name);

@@ -16,6 +16,7 @@ export type Answers = readonly string[] | { readonly inTurn: readonly (readonly 
 /** What names resolve to. Every other name below skerry.test is at PUBLIC, below evil.test at EVIL. */
 const NAMES: Readonly<Record<string, Answers>> = {
   "evil.skerry.test": [EVIL],
+  "mirror.skerry.test": [PRIVATE],
   "v6.dns.skerry.test": [PUBLIC_V6],
   "loopback.dns.skerry.test": ["127.0.0.1"],
   "loopback9.dns.skerry.test": ["127.0.0.9"],

@@ -29,7 +29,9 @@ const ATTACKS = [
 
 /** Rules under which every attack that names a target gets there. */
 const WIDE = {
-  allowedDomains: ["*.skerry.test", "*.evil.test", "localhost"],
+  allowedDomains: ["*.skerry.test", "*.evil.test"],
+  // No entry takes the name localhost.
+  internet: true,
   allowedIps: [
     "127.0.0.0/8",
     "0.0.0.0/32",

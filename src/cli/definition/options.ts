@@ -18,6 +18,9 @@ export interface SandboxOptions extends GlobalOptions {
   readonly cwd?: string;
   readonly mount?: readonly Mount[];
   readonly allowDomain?: readonly string[];
+  /** Clients, as they stand on the command line. */
+  readonly allow?: readonly string[];
+  readonly allowInternet?: boolean;
   /** As they stand on the command line: names, never values. */
   readonly secret?: readonly string[];
 }
@@ -48,6 +51,7 @@ export interface ExecuteOptions extends SandboxOptions, GuardOptions {
 export interface McpOptions extends Omit<SandboxOptions, "env" | "cwd" | "mount">, GuardOptions {
   /** A directory whose copy the model works on. */
   readonly project?: string;
+  readonly tools?: string;
 }
 
 /** Options of `shell`. */

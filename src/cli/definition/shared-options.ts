@@ -99,9 +99,15 @@ export function addNetworkOptions(command: Command): Command {
     each
       .option<string[]>(
         "--allow-domain <name>",
-        "allow connections to api.example.com, or *.example.com for all names below; repeatable",
+        "allow connections to api.example.com, *.example.com for all names below, or host.skerry.internal:8080, a port of this host; repeatable",
         (value, previous = []) => [...previous, value],
       )
+      .option<string[]>(
+        "--allow <client,…>",
+        "allow what the configuration of pip, npm, git, cargo or go on this machine names; repeatable",
+        (value, previous = []) => [...previous, ...value.split(",")],
+      )
+      .option("--allow-internet", "allow every public host; private addresses stay closed")
       .option<string[]>(
         "--secret <name@host>",
         "inside, NAME holds a placeholder; requests to HOST get the value; repeatable",

@@ -6,8 +6,11 @@ import type { ConfirmationService } from "../../guard/confirmation/index.js";
 import type { Policy } from "../../guard/policy/index.js";
 import { defined } from "../../kit/defined.js";
 import { SandboxError } from "../../kit/errors.js";
+import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { expandHome } from "../../kit/expand-home.js";
+import type { AllowedClients } from "../../runtime/egress/index.js";
 import type { GuardOptions, SandboxOptions } from "../definition/index.js";
+import { stderr } from "../output/index.js";
 import { openAudit } from "./open-audit.js";
 import { createManager, limitsOf } from "./open-sandbox.js";
 
@@ -37,7 +40,7 @@ export async function openGuardedManager(
 ): Promise<GuardedManager> {
   const [guards, network] = await Promise.all([
     openGuards(config, options, asks),
-    openNetwork(options, remedy),
+    openNetwork(config, options, remedy),
   ]);
   const manager = await createManager(config, options, {
     ...guards,
@@ -63,12 +66,27 @@ export async function openGuardedManager(
 
 /** What the command line lets out, and which secrets it puts in on the way. */
 async function openNetwork(
-  { allowDomain = [], secret }: SandboxOptions,
+  { sandbox: { network } }: Config,
+  { allowDomain = [], allow = [], allowInternet = false, secret }: SandboxOptions,
   remedy: Remedy,
 ): Promise<NetworkOptions> {
-  const { egressRulesOfDomains, parseSecretOption } = await import("../../runtime/egress/index.js");
+  const { allowClientsOf, clientOfHost, egressRulesOfDomains, joinRules, parseSecretOption } = await import(
+    "../../runtime/egress/index.js"
+  );
+  const named = egressRulesOfDomains(allowDomain, "--allow-domain", (host) => {
+    const client = clientOfHost(host);
+    return remedy(`--allow-domain ${host}${client === undefined ? "" : ` or --allow ${client}`}`);
+  });
+  const clients = allow.length === 0 ? [] : [allowClientsOf(allow, "--allow")];
+  const configured =
+    network.allow.length === 0 ? [] : [allowClientsOf(network.allow, "sandbox.network.allow")];
+  await tellOfClients([...clients, ...configured]);
+  if (allowInternet || network.internet) await warnOfInternet(allowInternet);
   return {
-    egress: egressRulesOfDomains(allowDomain, "--allow-domain", remedy),
+    egress: {
+      ...joinRules(named, ...clients.map(({ rules }) => rules)),
+      ...(allowInternet && { internet: "--allow-internet" }),
+    },
     ...(secret !== undefined && {
       secrets: secret.map((each) =>
         parseSecretOption(each, process.env, (host) => `Add --allow-domain '${host}'`),
@@ -77,12 +95,30 @@ async function openNetwork(
   };
 }
 
-/** What a person adds to the command to open a host. */
-function optionRemedy(host: string): string {
-  return `allow it with --allow-domain ${host}`;
+/** Says on standard error what stays outside, and which hosts are on a private address. */
+async function tellOfClients(clients: readonly AllowedClients[]): Promise<void> {
+  if (clients.length === 0) return;
+  const { describePrivateHosts } = await import("../../runtime/egress/index.js");
+  const lines = await Promise.all(
+    clients.map(async ({ notices, rules }) => [...notices, ...(await describePrivateHosts(rules))]),
+  );
+  for (const line of lines.flat()) await stderr.write(`skerry: ${escapeUnsafe(line)}\n`);
 }
 
-type Remedy = (host: string) => string;
+async function warnOfInternet(isOption: boolean): Promise<void> {
+  const rule = isOption ? "--allow-internet" : "sandbox.network.internet";
+  await stderr.write(
+    `skerry: warning: ${rule} opens every public host: what a program reads, it can send anywhere\n`,
+  );
+}
+
+/** What a person adds to the command to open a host. */
+function optionRemedy(options: string): string {
+  return `allow it with ${options}`;
+}
+
+/** What is said of the options that open a host. */
+type Remedy = (options: string) => string;
 type NetworkOptions = Pick<SandboxManagerOptions, "egress" | "secrets">;
 
 /** In whose name a call is made. */

@@ -21,6 +21,8 @@ export const DEFAULT_CONFIG: Config = deepFreeze({
       requests: [],
       limits: { connections: 128, idleMs: 2 * 60_000 },
       allowLocalBinding: false,
+      allow: [],
+      internet: false,
     },
     secrets: {},
     filesystem: {

@@ -2,9 +2,11 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { defined } from "../../kit/defined.js";
 import {
-  allowedDomainComplaint,
+  allowedNameComplaint,
   allowedRangeComplaint,
   coversDomain,
+  HOST_SERVICES,
+  loopbackComplaint,
   rangeComplaint,
 } from "../../kit/hosts.js";
 import {
@@ -19,7 +21,7 @@ import {
 } from "../../kit/schema-fields.js";
 import { MIB, parseSizeBytes } from "../../kit/units.js";
 import { type LimitsConfig, loadBackendSchemas } from "../../runtime/backends/index.js";
-import { SECRET_LOCATIONS } from "../../runtime/egress/index.js";
+import { CLIENT_NAMES, SECRET_LOCATIONS } from "../../runtime/egress/index.js";
 import { type Config, LOG_LEVELS, SANDBOX_MODES } from "./config.js";
 import { DEFAULT_CONFIG, DEFAULT_LANGUAGE_CONFIG, DEFAULT_SECRET_LOCATIONS } from "./defaults.js";
 
@@ -69,7 +71,10 @@ const pathGlob = text
     error: 'expected a path such as "/v1/*" or "/files/**", decoded, without a query, "//" and ".."',
   });
 const request = z.strictObject({
-  host: checkedText((host) => (isIP(host) === 0 ? allowedDomainComplaint(host) : rangeComplaint(host))),
+  host: checkedText(
+    (host) =>
+      loopbackComplaint(host) ?? (isIP(host) === 0 ? allowedNameComplaint(host) : rangeComplaint(host)),
+  ),
   ports: list(port).min(1).optional(),
   methods: list(method).min(1).optional(),
   paths: list(pathGlob).min(1).optional(),
@@ -92,11 +97,17 @@ const networkFields = z.strictObject({
     .transform(({ idle, ...rest }) => ({ ...rest, idleMs: idle }))
     .prefault({}),
   allowLocalBinding: z.boolean().default(defaults.network.allowLocalBinding),
+  allow: list(z.enum(CLIENT_NAMES)).default(() => []),
+  internet: z.boolean().default(defaults.network.internet),
 });
 
 /** What is allowed in whole would make the narrower entry mean nothing. */
 const network = networkFields.superRefine(({ allowedDomains, allowedPorts, requests }, context) => {
   for (const [index, { host, ports, methods, paths }] of requests.entries()) {
+    if (host.toLowerCase() === HOST_SERVICES && ports === undefined) {
+      const message = "this name is for some ports of this host: name them in ports";
+      context.addIssue({ code: "custom", path: ["requests", index, "host"], message });
+    }
     if (methods === undefined && paths === undefined) continue;
     if (ports !== undefined && !ports.some((each) => allowedPorts.includes(each))) continue;
     const wider = allowedDomains.find((domain) => coversDomain(domain, host));

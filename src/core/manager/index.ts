@@ -19,6 +19,8 @@ export type { ToolCall, ToolResult } from "./call/tool-call.js";
 export type { WatchCall } from "./call/watch-files.js";
 export { type Diagnosis, diagnose } from "./doctor/doctor.js";
 export type { ChecklistItem } from "./doctor/readiness.js";
+export type { InstalledPrograms } from "./facts/find-programs.js";
+export type { NetworkFacts, SandboxFacts } from "./facts/sandbox-facts.js";
 export type { ContextGraph } from "./files/context-graph.js";
 export type { EntryChange } from "./files/entry-changes.js";
 export type { FileWatch, WatchEvent } from "./files/file-watch.js";
@@ -35,9 +37,11 @@ export {
 export { HandleSnapshots, toSnapshot } from "./handle/handle-snapshots.js";
 export { HandleTerminal, HandleTerminals } from "./handle/handle-terminals.js";
 export type { LiveCallInfo } from "./handle/live-call.js";
+export type { LiveProcess, ProcessOutput } from "./handle/live-process.js";
 export type { SandboxExecOptions, SandboxRunOptions } from "./handle/run-options.js";
 export { SandboxHandle } from "./handle/sandbox-handle.js";
 export { runCodeOnce, SessionSandbox } from "./handle/session-sandbox.js";
+export { startLiveProcess } from "./handle/start-live-process.js";
 export type {
   CellOptions,
   ExpectedCaller,

@@ -54,6 +54,8 @@ import {
   secretsOf,
 } from "./check-options.js";
 import { EgressController } from "./egress/egress-controller.js";
+import { findPrograms, type InstalledPrograms } from "./facts/find-programs.js";
+import { type SandboxFacts, sandboxFacts } from "./facts/sandbox-facts.js";
 import { ChangeRecorder } from "./files/context-graph.js";
 import type { FileWatch } from "./files/file-watch.js";
 import { FileWatches } from "./files/file-watches.js";
@@ -446,6 +448,22 @@ export class SandboxManager {
     return this.#control.changeEgress(this.#nameFor(key), change);
   }
 
+  /** What is true of every sandbox here, for the texts that a model reads. */
+  get facts(): SandboxFacts {
+    return sandboxFacts(this.#config, this.#options, this.#egress);
+  }
+
+  /** What is installed inside, asked of a sandbox that is thrown away. */
+  async findPrograms(): Promise<InstalledPrograms> {
+    await using sandbox = await this.startSandbox(`facts-${randomUUID()}`, { ephemeral: true });
+    return findPrograms(sandbox);
+  }
+
+  /** What a session may reach is for the policy to say, not for a person. @internal */
+  get isDecidedByPolicy(): boolean {
+    return this.#options.policy !== undefined;
+  }
+
   /** True once some sandbox could reach other hosts: until it has stopped, there may be more to record about it. */
   get hasEgress(): boolean {
     return this.#egress.hasEgress;
@@ -580,11 +598,11 @@ export class SandboxManager {
     work: (files: GuardedFiles, sandbox: RunningSandbox) => Promise<Value>,
   ): Promise<FileResult<Value>> {
     let done: { readonly value: Value } | undefined;
-    const { summary, paths, isPlaced, touchesAllFiles, refusal } = call;
+    const { summary, paths, isPlaced, touchesAllFiles, asksPerson, refusal } = call;
     const run = async (files: GuardedFiles, sandbox: RunningSandbox) => {
       done = { value: await work(files, sandbox) };
     };
-    const task = { summary, paths, isPlaced, touchesAllFiles, refusal, run };
+    const task = { summary, paths, isPlaced, touchesAllFiles, asksPerson, refusal, run };
     const result = await new Execution<ToolResult>((sink) =>
       runToolCall(copyCall(toolCallOf(call)), this.#guards, sink, { type: "files", task }),
     );

@@ -1,19 +1,28 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { closestWord } from "../../kit/closest-word.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
 import { oneLine } from "../../kit/one-line.js";
 import { validateSessionKey } from "../../runtime/workspace/index.js";
 import type { SandboxManager } from "../manager/index.js";
 import { BROWSER_PREFIX, type BrowserTools, browserTool } from "./browser-tools.js";
+import { checkpoint } from "./catalog/checkpoint.js";
 import { fileDelete } from "./catalog/file-delete.js";
 import { fileEdit } from "./catalog/file-edit.js";
 import { fileList } from "./catalog/file-list.js";
 import { fileRead } from "./catalog/file-read.js";
 import { fileSearch } from "./catalog/file-search.js";
 import { fileWrite } from "./catalog/file-write.js";
+import { portOpen } from "./catalog/port-open.js";
+import { processLogs } from "./catalog/process-logs.js";
+import { processStart } from "./catalog/process-start.js";
+import { processStop } from "./catalog/process-stop.js";
+import { requestNetwork } from "./catalog/request-network.js";
+import { rollback } from "./catalog/rollback.js";
 import { runCode } from "./catalog/run-code.js";
 import { runTests } from "./catalog/run-tests.js";
 import { shellExec } from "./catalog/shell-exec.js";
+import { describeNetwork } from "./describe-sandbox.js";
+import { type JsonSchema, schemaFor } from "./model-schema.js";
 import { parseArguments } from "./parse-arguments.js";
 import { cutMiddle, MAX_OWN_CHARACTERS, MAX_TEXT_CHARACTERS } from "./replies/model-text.js";
 import { checkImages } from "./replies/reply-images.js";
@@ -21,18 +30,12 @@ import { errorReply, invalidArguments, type ToolReply } from "./replies/tool-rep
 import type { Tool, ToolAnnotations, ToolCaller, ToolContext } from "./tool.js";
 
 export interface ToolSetOptions extends ToolCaller {
-  /** Only these; left out: all of them. */
+  /** Only these; left out: all but those that are there on request: `process_start` and the like. */
   readonly only?: readonly string[];
   /** Tools of your own, made with `defineTool`. */
   readonly more?: readonly Tool[];
   /** What carries out `browser_*`; left out: those are refused. */
   readonly browser?: BrowserTools;
-}
-
-/** JSON Schema of an object, as models' APIs take arguments. */
-export interface JsonSchema {
-  readonly type: "object";
-  readonly [key: string]: unknown;
 }
 
 /** A tool as any model's API wants to know it. */
@@ -62,6 +65,23 @@ const BUILT_IN = [
   fileDelete,
   runTests,
 ] as const;
+/** What an agent has only where it is named: each takes room in every request, and some reach further. */
+const ON_REQUEST = [
+  processStart,
+  processLogs,
+  processStop,
+  portOpen,
+  checkpoint,
+  rollback,
+  requestNetwork,
+] as const;
+/** What they reach stands in their description. */
+const REACHING: readonly string[] = ["run_code", "shell_exec", "process_start"];
+
+const OWN: ReadonlySet<object> = new Set([...BUILT_IN, ...ON_REQUEST]);
+export const BUILT_IN_TOOL_NAMES: readonly string[] = BUILT_IN.map(({ name }) => name);
+export const TOOL_NAMES_ON_REQUEST: readonly string[] = ON_REQUEST.map(({ name }) => name);
+
 export type BuiltInToolName = (typeof BUILT_IN)[number]["name"];
 
 /** The names of the tools that such options give; `string` where they do not say. */
@@ -99,21 +119,28 @@ export class ToolSet<Name extends string = string> {
     this.#manager = manager;
     this.#caller = caller;
     this.#browser = browser;
-    const all = [...BUILT_IN, ...more, ...(browser?.tools ?? []).map((each) => browserTool(each, browser!))];
+    const requested = ON_REQUEST.filter(({ name }) => only?.includes(name));
+    const all = [
+      ...BUILT_IN,
+      ...requested,
+      ...more,
+      ...(browser?.tools ?? []).map((each) => browserTool(each, browser!)),
+    ];
     const tools = new Map(all.map((tool) => [tool.name, tool]));
     const unknown = only?.find((name) => !tools.has(name));
-    if (unknown !== undefined) throw unknownTool(unknown, [...tools.keys()]);
+    if (unknown !== undefined) throw unknownTool(unknown, [...tools.keys(), ...TOOL_NAMES_ON_REQUEST]);
     this.#tools = new Map([...tools].filter(([name]) => only === undefined || only.includes(name)));
   }
 
   /** Name, description and JSON Schema of each: for any model's API. */
   list(): ToolDescription<Name>[] {
-    return this.tools.map(({ name, title, description, input, annotations }) => ({
-      name,
-      title,
-      description,
-      inputSchema: z.toJSONSchema(input, { io: "input", target: "draft-7" }) as JsonSchema,
-      annotations,
+    const network = describeNetwork(this.#manager.facts.network);
+    return this.tools.map((tool) => ({
+      name: tool.name,
+      title: tool.title,
+      description: REACHING.includes(tool.name) ? `${tool.description} ${network}` : tool.description,
+      inputSchema: schemaFor(tool, OWN.has(tool)),
+      annotations: tool.annotations,
     }));
   }
 

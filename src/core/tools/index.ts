@@ -35,15 +35,17 @@ export {
 } from "./adapters/vercel.js";
 export type { BrowserTool, BrowserTools } from "./browser-tools.js";
 export {
+  BUILT_IN_TOOL_NAMES,
   type BuiltInToolName,
   createTools,
-  type JsonSchema,
+  TOOL_NAMES_ON_REQUEST,
   type ToolCallOptions,
   type ToolDescription,
   type ToolNameOf,
   ToolSet,
   type ToolSetOptions,
 } from "./create-tools.js";
+export { describeSandbox } from "./describe-sandbox.js";
 export {
   canonicalSamples,
   type EvaluationOptions,
@@ -60,6 +62,7 @@ export {
   summarise,
   type TaskCounts,
 } from "./evaluation/index.js";
+export type { JsonSchema } from "./model-schema.js";
 export { cutMiddle, markUntrusted } from "./replies/model-text.js";
 export { formatResult } from "./replies/result-text.js";
 export {

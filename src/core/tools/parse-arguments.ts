@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { closestWord } from "../../kit/closest-word.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
+import { withoutNulls } from "./model-schema.js";
 import { invalidArguments } from "./replies/tool-reply.js";
 import type { Tool } from "./tool.js";
 
@@ -13,6 +14,8 @@ export function parseArguments(tool: Tool, given: unknown): Record<string, unkno
   const read = typeof given === "string" ? readJson(given) : (given ?? {});
   const parsed = tool.input.safeParse(read);
   if (parsed.success) return parsed.data;
+  const spare = tool.input.safeParse(withoutNulls(read));
+  if (spare.success) return spare.data;
   const complaints = parsed.error.issues.flatMap((issue) => complain(issue, read, names));
   throw invalidArguments(
     `${tool.name}: ${complaints.join("; ")}`,

@@ -30,7 +30,7 @@ export async function runAndReply(context: ToolContext, call: ToolCall): Promise
     ...(streams && { maxOutputBytes: MAX_FOLLOWED_BYTES }),
   });
   const result = streams ? await follow(execution, context) : await execution;
-  return refusalReply(result) ?? replyOf(result);
+  return refusalReply(result) ?? replyOf(result, call);
 }
 
 /** Hands output on as it comes, and keeps it: a result of a streamed execution has none. */
@@ -52,7 +52,7 @@ async function follow(
 
 const MAX_FOLLOWED_BYTES = 10 * 1024 * 1024;
 
-function replyOf(result: ToolResult): ToolReply {
+function replyOf(result: ToolResult, call: ToolCall): ToolReply {
   const { results = [] } = result;
   const [printed, changed, network] = [printedText(result), changesText(result), networkText(result)];
   return createReply({
@@ -65,7 +65,7 @@ function replyOf(result: ToolResult): ToolReply {
       ...(network === "" ? [] : [{ what: "What it did not reach on the network follows", text: network }]),
       ...(changed === "" ? [] : [{ what: "Names of the files that it changed follow", text: changed }]),
     ],
-    words: [...(printed === "" ? ["(no output)"] : []), ...wordsOf(result)],
+    words: [...(printed === "" ? ["(no output)"] : []), ...wordsOf(result), ...limitWords(result, call)],
     ...(results.length > 0 && { images: picturesOf(results) }),
   });
 }
@@ -98,6 +98,24 @@ function printedText(result: ToolResult): string {
     .join("\n");
 }
 
+/** Which limit ended it, and what raises that one. */
+function limitWords({ reason, executionTimeMs }: ToolResult, { timeoutMs = 0 }: ToolCall): string[] {
+  if (reason === "memory")
+    return [
+      "Everything in the sandbox shares its memory limit. Use less at a time, or ask the person for more: --memory, or sandbox.limits.memory.",
+    ];
+  if (reason === "output-limit") return ["Print less, or write it to a file and read a part of that."];
+  if (reason !== "timeout") return [];
+  // It ended before the time that the call asked for.
+  if (executionTimeMs < timeoutMs)
+    return [
+      "This limit is the person's, by a policy's max_execution_time or sandbox.runtime.timeout: timeoutMs cannot raise it.",
+    ];
+  return timeoutMs < MAX_TIMEOUT_MS
+    ? [`timeoutMs raises this limit, up to ${MAX_TIMEOUT_MS}.`]
+    : ["This is the longest that a call takes: do it in parts."];
+}
+
 /** What we know of how it ended, and what a model must not take for granted. */
 function wordsOf(result: ToolResult): string[] {
   const { contextId, contextEnded, contextRestarted, executionCount } = result;
@@ -126,6 +144,13 @@ function plainForm(data: RichResult["data"]): string {
   return typeof text === "string" ? text : "";
 }
 
+/** Directories that clients and interpreters fill by themselves: a model would take them for the program's files. */
+const CACHES = [".cache", ".npm", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"];
+
+function isCache(path: string): boolean {
+  return path.split("/").some((part) => CACHES.includes(part));
+}
+
 const LISTED_CHANGES = 20;
 const MAX_NAME_CHARACTERS = 200;
 
@@ -134,10 +159,11 @@ function networkText({ network }: ToolResult): string {
 }
 
 function changesText({ fileChanges }: ToolResult): string {
-  const listed = fileChanges
+  const own = fileChanges.filter(({ path }) => !isCache(path));
+  const listed = own
     .slice(0, LISTED_CHANGES)
     .map(({ path, change }) => `${JSON.stringify(oneLine(path, MAX_NAME_CHARACTERS))} ${change}`);
-  const more = fileChanges.length - listed.length;
+  const more = own.length - listed.length;
   return [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join("\n");
 }
 

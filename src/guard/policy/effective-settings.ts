@@ -40,7 +40,7 @@ export function effectiveRoles({ roles }: Policy): ReadonlyMap<string, Effective
     const parents = role.inherits.flatMap(({ value }) => roles.get(value) ?? []).map(workOut);
     const inherited = parents.map(({ settings }) => settings).reduce(stricterSettings, {});
     const effective: EffectiveRole = {
-      settings: { ...inherited, ...role.settings, ...bothDeny(role.settings, inherited) },
+      settings: withInherited(role.settings, inherited),
       tools: role.tools ?? unique(parents.flatMap(({ tools }) => tools)),
     };
     done.set(role.name, effective);
@@ -48,6 +48,11 @@ export function effectiveRoles({ roles }: Policy): ReadonlyMap<string, Effective
   };
   for (const role of roles.values()) workOut(role);
   return done;
+}
+
+/** Its own word replaces the other's, but what either denies is denied. */
+export function withInherited(own: Settings, inherited: Settings): Settings {
+  return { ...inherited, ...own, ...bothDeny(own, inherited) };
 }
 
 function unique(items: Items): Items {

@@ -1,6 +1,7 @@
 import { closestWord } from "../../kit/closest-word.js";
 import { isHost, matchingDomain } from "../../kit/domains.js";
 import { escapeUnsafe } from "../../kit/escape-unsafe.js";
+import { HOST_SERVICES, hostServicePort } from "../../kit/hosts.js";
 import { checkCommands, hasCommandRules } from "./check-commands.js";
 import { checkPaths } from "./check-paths.js";
 import type { Consideration, PolicyDecision, PolicyRequest, ViolationReason } from "./decision.js";
@@ -18,9 +19,10 @@ import {
   lowerRisk,
   strictest,
   strictMode,
+  withInherited,
 } from "./effective-settings.js";
-import type { Items, Policy, RuleReference } from "./policy.js";
-import { BUILT_IN_TOOLS, CUSTOM_TOOL, languageName, type Tier, toolName } from "./tools.js";
+import type { Items, Policy, RuleReference, Settings } from "./policy.js";
+import { BUILT_IN_TOOLS, CUSTOM_TOOL, languageName, type Tier, type Tool, toolName } from "./tools.js";
 
 const STRICTNESS = ["allow", "confirm", "deny"];
 
@@ -75,7 +77,7 @@ export class PolicyEngine {
     const role = request.role === undefined ? undefined : this.#roles.get(request.role);
     const layers: Layers = {
       base: policy.default.settings,
-      tool: policy.tools.get(request.tool)?.settings ?? {},
+      tool: toolSettings(policy, request.tool),
       role: role?.settings ?? {},
     };
     const considered = [
@@ -159,10 +161,15 @@ function checkDomains({ domains = [] }: PolicyRequest, layers: Layers, policy: P
     if (!isHost(domain)) return say("deny", allowed.rule, `${shown} is not the name of a host`, "domain");
     const refusing = matchingDomain(denied, domain, "deny");
     if (refusing !== undefined) return say("deny", refusing.rule, `${shown} is denied`, "domain");
-    const letting = matchingDomain(allowed.items, domain, "allow");
+    const letting = matchingDomain(allowed.items.map(withoutPort), domain, "allow");
     if (letting !== undefined) return say("allow", letting.rule, `${shown} is allowed`, "domain");
     return say("deny", allowed.rule, `${shown} is not among the allowed domains`, "domain");
   });
+}
+
+/** `host.skerry.internal:8080` is a rule about that host; egress knows the port. */
+function withoutPort<Rule extends { readonly value: string }>(rule: Rule): Rule {
+  return hostServicePort(rule.value) === undefined ? rule : { ...rule, value: HOST_SERVICES };
 }
 
 function checkConfirmation({ tool }: PolicyRequest, layers: Layers): Consideration[] {
@@ -181,7 +188,14 @@ function tierOf(tool: string, layers: Layers): Tier {
   return layers.tool.risk_level?.value ?? toolOf(tool).tier;
 }
 
-function toolOf(name: string) {
+/** What the file says of a tool, and of the one that it is like. */
+function toolSettings({ tools }: Policy, name: string): Settings {
+  const own = tools.get(name)?.settings ?? {};
+  const { like } = toolOf(name);
+  return like === undefined ? own : withInherited(own, tools.get(like)?.settings ?? {});
+}
+
+function toolOf(name: string): Tool {
   return BUILT_IN_TOOLS.get(name) ?? CUSTOM_TOOL;
 }
 

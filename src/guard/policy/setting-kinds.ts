@@ -1,6 +1,12 @@
 import { closestWord } from "../../kit/closest-word.js";
 import { toSandboxError } from "../../kit/errors.js";
-import { allowedRangeComplaint, rangeComplaint, tooWideComplaint } from "../../kit/hosts.js";
+import {
+  allowedRangeComplaint,
+  hostServicePort,
+  hostServicesComplaint,
+  rangeComplaint,
+  tooWideComplaint,
+} from "../../kit/hosts.js";
 import { MIB, parseDurationMs, parseSizeBytes } from "../../kit/units.js";
 import type { SettingName } from "./policy.js";
 import { LANGUAGE_NAMES, languageName, TIERS } from "./tools.js";
@@ -50,7 +56,10 @@ const deniedDomain = (name: string) =>
     ? undefined
     : 'expected a domain such as "example.com" or "*.example.com", without scheme, port or path';
 
-const allowedDomain = (name: string) => deniedDomain(name) ?? tooWideComplaint(name);
+function allowedDomain(name: string): Complaint | undefined {
+  if (hostServicePort(name) !== undefined) return undefined;
+  return hostServicesComplaint(name) ?? deniedDomain(name) ?? tooWideComplaint(name);
+}
 
 function language(name: string): Complaint | undefined {
   if (languageName(name) !== undefined) return undefined;

@@ -6,6 +6,8 @@ export interface Tool {
   readonly tier: Tier;
   /** It runs what an agent wrote: always in a sandbox. */
   readonly runsCode: boolean;
+  /** What a policy says of that tool holds for this one, too: it does the same in another form. */
+  readonly like?: string;
 }
 
 const reads: Tool = { tier: "low", runsCode: false };
@@ -24,6 +26,13 @@ export const BUILT_IN_TOOLS: ReadonlyMap<string, Tool> = new Map([
   ["file_search", reads],
   ["file_delete", writes],
   ["run_tests", runs],
+  ["process_start", { ...runs, like: "shell_exec" }],
+  ["process_logs", { ...reads, like: "shell_exec" }],
+  ["process_stop", { ...writes, like: "shell_exec" }],
+  ["checkpoint", { ...reads, like: "file_read" }],
+  ["rollback", { ...writes, like: "file_write" }],
+  ["port_open", { tier: "high", runsCode: false }],
+  ["request_network", { tier: "critical", runsCode: false }],
   ["browser_automation", runs],
   ["system_admin", reachesFurther],
   ["network_scan", reachesFurther],

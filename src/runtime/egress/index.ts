@@ -1,10 +1,14 @@
 import { SandboxError } from "../../kit/errors.js";
+import { allowClientsOf } from "./clients/allow-clients.js";
 import type { Egress, EgressOptions } from "./proxy/egress.js";
 import { egressRulesOfDomains } from "./rules/from-config.js";
 import type { EgressRules } from "./rules/rules.js";
+import type { ClientName } from "./rules/settings.js";
 import type { EdgeSecrets } from "./secrets/edge-secrets.js";
 import type { Secret } from "./secrets/secret.js";
 
+export { type AllowedClients, allowClientsOf, clientOfHost } from "./clients/allow-clients.js";
+export { describePrivateHosts } from "./clients/private-hosts.js";
 export { EGRESS_PORT, egressEnvironment } from "./environment.js";
 export type { EgressEvent, EgressTotals } from "./events.js";
 export type { Egress, EgressOptions } from "./proxy/egress.js";
@@ -16,9 +20,11 @@ export {
   rulesOfChange,
 } from "./rules/change.js";
 export { allowsSomething } from "./rules/decide.js";
-export { egressRulesOf, egressRulesOfDomains, joinRules } from "./rules/from-config.js";
-export type { EgressRules, RequestRule, RuleEntry, RuleSets } from "./rules/rules.js";
+export { egressRulesOf, egressRulesOfDomains, joinRules, splitHostServices } from "./rules/from-config.js";
+export type { EgressRules, GuestFile, HostAndPort, RequestRule, RuleEntry, RuleSets } from "./rules/rules.js";
 export {
+  CLIENT_NAMES,
+  type ClientName,
   type NetworkConfig,
   type RequestConfig,
   SECRET_LOCATIONS,
@@ -36,6 +42,14 @@ export function allowDomains(...domains: readonly string[]): EgressRules {
     });
   }
   return egressRulesOfDomains(domains, "allowDomains");
+}
+
+/**
+ * Rules that let sandboxes reach what these clients' own configuration on this machine names: their package indexes, also
+ * mirrors, at their ports. Credentials stay outside.
+ */
+export function allowClients(...clients: readonly ClientName[]): EgressRules {
+  return allowClientsOf(clients, "allowClients").rules;
 }
 
 /** Loads the proxy, which a sandbox without network does not need. */

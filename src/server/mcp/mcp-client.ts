@@ -3,6 +3,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { CancelledNotificationSchema, ErrorCode, isJSONRPCRequest } from "@modelcontextprotocol/sdk/types.js";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ToolCaller } from "../../core/tools/index.js";
+import { describeSandbox } from "../../core/tools/index.js";
 import { SandboxError } from "../../kit/errors.js";
 import { createMcpServer, type McpConnection } from "../../mcp/index.js";
 import { RetryLater } from "../http/index.js";
@@ -63,6 +64,7 @@ export class McpClient {
     this.#connection = createMcpServer({
       tools: { ...tools, call: (...given) => this.#counted(tools.call(...given)) },
       files,
+      facts: describeSandbox(options.services.manager.facts),
       version,
       onError,
     });

@@ -24,5 +24,9 @@ export function defineMcp(program: Command): void {
   );
   mcp.option("--project <dir>", "the model works on a copy; skerry diff and apply bring its changes back");
   setAction(mcp, async (command) => (await import("./mcp.js")).mcp(command.opts()));
+  mcp.option(
+    "--tools <name,…>",
+    "which tools: names, default for the nine, all; process_start and others are there only where they are named",
+  );
   addGuardOptions(addNetworkOptions(addLimitOptions(mcp)), "the client's person");
 }

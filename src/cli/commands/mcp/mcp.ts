@@ -1,6 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type { SandboxManager } from "../../../core/manager/index.js";
-import { createTools } from "../../../core/tools/index.js";
+import {
+  BUILT_IN_TOOL_NAMES,
+  createTools,
+  describeSandbox,
+  TOOL_NAMES_ON_REQUEST,
+} from "../../../core/tools/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { packageVersion } from "../../../kit/package-root.js";
 import { isOrphaned, processLabel } from "../../../kit/process-label.js";
@@ -31,10 +36,13 @@ export async function mcp(options: McpOptions): Promise<number> {
   const { project } = options;
   const kept = options.session ?? (project === undefined ? undefined : projectSessionName(project));
   const caller = { ...identityOf(config, options), sessionId: kept ?? throwawaySessionName() };
-  const tools = createTools(manager, caller);
+  const tools = createTools(manager, { ...caller, ...chosenTools(options.tools) });
   if (project !== undefined)
     await copyProject(manager, { ...options, session: caller.sessionId }, project, caller.role);
+  // While a client says hello: it need not wait for long.
+  const facts = await factsOf(manager, project !== undefined);
   const connection = createMcpServer({
+    facts,
     tools:
       project === undefined
         ? tools
@@ -73,14 +81,35 @@ async function copyProject(
   );
 }
 
+const MOST_FACTS_MS = 1500;
+
+/** What a model is told of the sandbox; what is installed only where that is known soon. */
+async function factsOf(manager: SandboxManager, hasProject: boolean): Promise<string[]> {
+  const looking = manager.findPrograms().catch(() => undefined);
+  const late = new Promise<undefined>((resolve) => {
+    setTimeout(resolve, MOST_FACTS_MS, undefined).unref();
+  });
+  return describeSandbox(manager.facts, await Promise.race([looking, late]), hasProject);
+}
+
+/** What `--tools` names; without it, what every agent has. */
+function chosenTools(text: string | undefined): { readonly only?: readonly string[] } {
+  if (text === undefined) return {};
+  const groups: Readonly<Record<string, readonly string[]>> = {
+    default: BUILT_IN_TOOL_NAMES,
+    all: [...BUILT_IN_TOOL_NAMES, ...TOOL_NAMES_ON_REQUEST],
+  };
+  return { only: text.split(",").flatMap((name) => (Object.hasOwn(groups, name) ? groups[name]! : [name])) };
+}
+
 /** Sessions left behind by other processes must not stop this one. */
 async function reportAside(error: unknown): Promise<void> {
   await reportError(error, false);
 }
 
 /** The model hears it, and cannot do it itself. */
-function serverRemedy(host: string): string {
-  return `the person can allow it by starting this server with --allow-domain ${host}`;
+function serverRemedy(options: string): string {
+  return `the person can allow it by starting this server with ${options}`;
 }
 
 const NAME = /^mcp-(\d+-\d+-(?:[0-9a-f]{16}-)?[0-9a-f]{12})$/;

@@ -71,7 +71,10 @@ export async function assessCall(
     const why = `The code's risk is ${risk.level}; the policy allows ${decision.maxRisk} at most`;
     return deny(decision, risk, securityMode, why, "risk");
   }
-  const asks = decision?.verdict === "confirm" || (risk !== undefined && isAbove(risk.level, "medium"));
+  const asks =
+    (call.kind.type === "files" && call.kind.task.asksPerson === true) ||
+    decision?.verdict === "confirm" ||
+    (risk !== undefined && isAbove(risk.level, "medium"));
   return { verdict: asks ? "confirm" : "allow", plan: planOf(decision, risk, securityMode) };
 }
 

@@ -77,5 +77,7 @@ export interface FileTask {
   readonly isPlaced?: boolean | undefined;
   /** True: it reaches every file there is. Where the policy hides some of them, it is denied. */
   readonly touchesAllFiles?: boolean | undefined;
+  /** True: a person decides, whatever policy and risk say; without one it is rejected. */
+  readonly asksPerson?: boolean | undefined;
   readonly run: (files: GuardedFiles, sandbox: RunningSandbox) => Promise<void>;
 }

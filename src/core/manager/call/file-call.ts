@@ -20,7 +20,7 @@ export interface SandboxCall<Value> extends SessionTask {
 /** What every call of a session says of itself when it runs no program. */
 export interface SessionTask
   extends Pick<ToolCall, "agentId" | "orgId" | "role" | "backend" | "signal" | "requestId" | "language">,
-    Pick<FileTask, "summary" | "paths" | "refusal" | "touchesAllFiles"> {
+    Pick<FileTask, "summary" | "paths" | "refusal" | "touchesAllFiles" | "asksPerson"> {
   readonly sessionId: string;
   /** What the policy calls it: `file_read`, `file_write`, … */
   readonly tool: string;

@@ -125,6 +125,96 @@ describe("a sandbox that may reach a host", () => {
   });
 });
 
+describe("a service of this host", () => {
+  let service: Server;
+  let at: number;
+  const NAME = "host.skerry.internal";
+
+  beforeAll(async () => {
+    service = createServer((request, response) => response.end(`service ${request.url}`));
+    await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
+    at = (service.address() as AddressInfo).port;
+  });
+  afterAll(() => void service.close());
+  const ask = (name = NAME, wanted = at) => ["curl", "-sS", "-m", "10", `http://${name}:${wanted}/there`];
+
+  it("is reached under one name at the port that a rule names, and no other is", async () => {
+    const manager = await open({ allowedDomains: [`${NAME}:${at}`] });
+    const sandbox = await manager.startSandbox("s", { ephemeral: true });
+    expect((await sandbox.exec(ask())).stdout).toBe("service /there");
+    expect((await sandbox.exec(ask(NAME, port))).network!.denied).toEqual([
+      `port ${port} of ${NAME} is not allowed by rule sandbox.network.allowedPorts`,
+    ]);
+    for (const name of ["127.0.0.1", "localhost"])
+      expect((await sandbox.exec([...ask(name), "--noproxy", ""])).stdout).toContain(
+        "is not allowed by rule",
+      );
+  });
+
+  it("is opened and closed while a session runs", async () => {
+    const manager = await open({});
+    const sandbox = await manager.startSandbox("s");
+    const change = (kind: "allow" | "deny") => manager.changeEgress("s", { [kind]: [`${NAME}:${at}`] });
+    await change("allow");
+    expect((await sandbox.exec(ask())).stdout).toBe("service /there");
+    await change("deny");
+    expect((await sandbox.exec(ask())).stdout).toContain(`${NAME} is denied by rule egress deny ${NAME}`);
+    await change("allow");
+    expect((await sandbox.exec(ask())).stdout).toBe("service /there");
+    await expect(manager.changeEgress("s", { allow: ["127.0.0.1"] })).rejects.toThrow(
+      /"host.skerry.internal:PORT"/,
+    );
+    await expect(manager.changeEgress("s", { allow: ["localhost"] })).rejects.toThrow(
+      /"host.skerry.internal:PORT"/,
+    );
+  });
+
+  it("takes the policy's word as well", async () => {
+    const policyFor = (domains: string) =>
+      parsePolicy(
+        `policies:
+  tools: {shell_exec: {risk_level: high}}
+  agent_roles: {dev: {tools: [shell_exec], network_access: true}}
+network: {allowlist: {domains: ${domains}}}`,
+        "p.yaml",
+      );
+    const run = async (policy: ReturnType<typeof parsePolicy>) => {
+      const manager = await open({ allowedPorts: [port] }, { policy, securityMode: "permissive" });
+      return (await manager.execute({ role: "dev", argv: ask() })).stdout;
+    };
+    expect(await run(policyFor(`["${NAME}:${at}"]`))).toBe("service /there");
+    expect(await run(policyFor("[api.example]"))).toContain("is not allowed by rule p.yaml");
+  });
+
+  it("is where a package index of this host's loopback is, and its password stays here", async () => {
+    process.env.PIP_INDEX_URL = `http://me:the-password-of-pip@127.0.0.1:${at}/simple`;
+    try {
+      const manager = await open({ allow: ["pip"] });
+      const sandbox = await manager.startSandbox("s", { ephemeral: true });
+      const script = 'curl -sS "$PIP_INDEX_URL/x/"; env; cat /proc/self/environ';
+      const { stdout } = await sandbox.exec(["sh", "-c", script]);
+      expect(stdout).toContain("service /simple/x/");
+      expect(stdout).toContain(`PIP_INDEX_URL=http://${NAME}:${at}/simple\n`);
+      expect(stdout).not.toContain("the-password-of-pip");
+    } finally {
+      delete process.env.PIP_INDEX_URL;
+    }
+  });
+});
+
+describe("every public host", () => {
+  it("does not open this machine, and says what is shut", async () => {
+    const records: AuditRecord[] = [];
+    const audit = new AuditLogger({ sinks: [createCallbackSink((record) => void records.push(record))] });
+    const manager = await open({ internet: true, allowedPorts: [port] }, { audit });
+    const sandbox = await manager.startSandbox("s", { ephemeral: true });
+    const rule = "is not allowed by rule sandbox.network.allowedIps";
+    expect((await sandbox.exec(curl())).stdout).toContain(`${HOST} (loopback) ${rule}`);
+    expect((await sandbox.exec(curl("/", "169.254.169.254"))).stdout).toContain(`(metadata) ${rule}`);
+    expect((await sandbox.exec(["env"])).stdout).not.toContain("SANDBOX_NETWORK=none");
+  });
+});
+
 describe("rules that change while a session runs", () => {
   it("let it reach more", async () => {
     const manager = await open({ allowedPorts: [port], allowedIps: [`${HOST}/32`] });

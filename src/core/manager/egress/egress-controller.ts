@@ -7,6 +7,7 @@ import { expandHome } from "../../../kit/expand-home.js";
 import type { Capabilities } from "../../../runtime/backends/index.js";
 import type { EgressEvent, EgressRules, Secret } from "../../../runtime/egress/index.js";
 import {
+  allowClientsOf,
   allowsSomething,
   type CheckedChange,
   checkChange,
@@ -24,6 +25,7 @@ import {
 import type { EgressConnection, NetworkInit, RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { Config } from "../../config/index.js";
 import type { Metrics } from "../../metrics/index.js";
+import type { NetworkFacts } from "../facts/sandbox-facts.js";
 import type { SandboxConnection, SandboxManagerOptions } from "../manager-options.js";
 import { egressRulesOfDecision, noEgressOfDecision } from "./egress-of-decision.js";
 
@@ -57,6 +59,8 @@ function libraryRemedy(host: string): string {
   return `allow it with egress: allowDomains(${JSON.stringify(host)}), or in sandbox.network.allowedDomains`;
 }
 
+const INTERNET_WARNING = "every public host is open";
+
 const NO_CHANGE: CheckedChange = { allow: [], deny: [] };
 
 /** Opens, changes and records the egress of one manager's sandboxes. */
@@ -71,7 +75,7 @@ export class EgressController {
   constructor(private readonly options: EgressControllerOptions) {
     const { config, rules } = options;
     this.#keepOutOfRecords(options.secrets);
-    const configured = egressRulesOf(config.network);
+    const configured = configuredRules(config);
     // A denial names the list that was written.
     const { origin } = configured.allowedDomains.length === 0 && rules !== undefined ? rules : configured;
     const remedy = rules?.remedy ?? libraryRemedy;
@@ -81,6 +85,18 @@ export class EgressController {
   /** Some host may be reached without a policy's decision. */
   get isOpen(): boolean {
     return allowsSomething(this.#rules);
+  }
+
+  /** What every session may reach, as far as it is named by hosts and addresses. */
+  get reachable(): NetworkFacts {
+    const { internet, allowedDomains, allowedIps, requests } = this.#rules;
+    if (internet !== undefined) return { kind: "internet" };
+    const named = [...allowedDomains, ...allowedIps].map(({ value }) => value);
+    const some = requests.map(({ value: { host, ports = [] } }) =>
+      ports.length === 0 || ports.every((port) => port === 443) ? host : `${host}:${ports.join(",")}`,
+    );
+    const hosts = [...new Set([...named, ...some])];
+    return hosts.length === 0 ? { kind: "none" } : { kind: "hosts", hosts };
   }
 
   get hasEgress(): boolean {
@@ -183,8 +199,8 @@ export class EgressController {
     });
     return {
       egress,
-      environment: { ...egress.environment, ...edge?.secrets.placeholders() },
-      ...(edge !== undefined && { certificates: edge.certificates }),
+      environment: { ...egress.environment, ...rules.environment, ...edge?.secrets.placeholders() },
+      files: [...(rules.files ?? []), ...(edge === undefined ? [] : [edge.certificates])],
     };
   }
 
@@ -225,6 +241,11 @@ export class EgressController {
     }
   }
 
+  /** It was let out by the rule that opens every public host. */
+  #isInternet(rule: string): boolean {
+    return this.#rules.internet !== undefined && rule === this.#rules.internet;
+  }
+
   #tell(connection: SandboxConnection): void {
     try {
       this.options.onConnection?.(connection);
@@ -254,12 +275,20 @@ export class EgressController {
         error: verdict === "allowed" ? null : why,
         networkBytesSent: bytesSent,
         networkBytesRecv: bytesReceived,
-        details: detailsOf(event),
+        details: { ...detailsOf(event), ...(this.#isInternet(rule) && { warning: INTERNET_WARNING }) },
       })
       .catch((error: unknown) => {
         process.emitWarning(`A connection could not be audited: ${String(error)}`);
       });
   }
+}
+
+/** The rules of the configuration, with those of the clients that it names. */
+function configuredRules({ network }: Config["sandbox"]): EgressRules {
+  const configured = egressRulesOf(network);
+  if (network.allow.length === 0) return configured;
+  const { rules } = allowClientsOf(network.allow, "sandbox.network.allow");
+  return joinRules(configured, rules);
 }
 
 function detailsOf(event: EgressEvent) {
@@ -276,8 +305,8 @@ function detailsOf(event: EgressEvent) {
   };
 }
 
-function namesHosts({ allowedDomains, requests }: EgressRules): boolean {
-  return allowedDomains.length + requests.length > 0;
+function namesHosts({ allowedDomains, requests, internet }: EgressRules): boolean {
+  return internet !== undefined || allowedDomains.length + requests.length > 0;
 }
 
 function readCa(path: string): string {

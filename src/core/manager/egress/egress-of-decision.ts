@@ -1,18 +1,19 @@
 import { basename } from "node:path";
 import type { PolicyDecision, RuleReference } from "../../../guard/policy/index.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import type { EgressRules, RuleEntry } from "../../../runtime/egress/index.js";
+import { type EgressRules, type RuleEntry, splitHostServices } from "../../../runtime/egress/index.js";
 
 /** The rules of a policy's decision. Undefined: there is no network access, so nothing may be reached. */
 export function egressRulesOfDecision(network: PolicyDecision["network"]): EgressRules | undefined {
   if (!network.access) return undefined;
+  const { names, services } = splitHostServices(labelled(network.allowedDomains));
   return {
-    allowedDomains: labelled(network.allowedDomains),
+    allowedDomains: names,
     deniedDomains: labelled(network.deniedDomains),
     allowedIps: labelled(network.allowedIps),
     deniedIps: labelled(network.deniedIps),
     deniedPorts: labelled(network.deniedPorts),
-    requests: [],
+    requests: services,
     origin: labelOf(network.rule),
   };
 }

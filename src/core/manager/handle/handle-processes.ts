@@ -1,13 +1,13 @@
 import type { SandboxSessionProcesses, SessionProcess, SessionProcessEvent } from "@skerry/client";
 import { checkOptions, type OptionNames } from "../../../kit/check-options.js";
-import { textOf } from "../call/checked-call.js";
 import type { ProcessCall } from "../call/start-process.js";
 import type { ToolResult } from "../call/tool-call.js";
 import { checkProgram, commandOf } from "./check-arguments.js";
 import type { HandleCaller, OpenHost } from "./handle-host.js";
-import { addCall, findCall, type LiveCallInfo } from "./live-call.js";
-import { LiveProcess } from "./live-process.js";
+import { findCall, type LiveCallInfo } from "./live-call.js";
+import type { LiveProcess } from "./live-process.js";
 import { EXEC_OPTIONS, type SandboxExecOptions, type SandboxRunOptions } from "./run-options.js";
+import { startLiveProcess } from "./start-live-process.js";
 import { untilAborted } from "./until-aborted.js";
 
 /** A process has neither a cell nor files to bring back. */
@@ -58,29 +58,8 @@ export class HandleProcesses implements SandboxSessionProcesses {
     return new HandleProcess(this.#host, this.#caller, id);
   }
 
-  /** The signal kills it, also when it runs. */
-  async #start({ signal, ...call }: ProcessCall): Promise<HandleProcess> {
-    const starting = new AbortController();
-    let kill = () => starting.abort();
-    const onAbort = () => kill();
-    if (signal instanceof AbortSignal) {
-      if (signal.aborted) kill();
-      else signal.addEventListener("abort", onAbort, { once: true });
-    }
-    const started = await this.#host.startProcess({
-      ...call,
-      ...this.#caller,
-      signal: signal === undefined || signal instanceof AbortSignal ? starting.signal : signal,
-    });
-    const { processes, outputs } = await this.#host.liveCalls(this.#caller.sessionId);
-    const process = new LiveProcess(started, textOf(call), outputs);
-    kill = () => void started.signal("SIGKILL");
-    if (signal?.aborted === true) kill();
-    started.exit.then(
-      () => signal?.removeEventListener("abort", onAbort),
-      () => signal?.removeEventListener("abort", onAbort),
-    );
-    addCall(processes, process);
+  async #start(call: ProcessCall): Promise<HandleProcess> {
+    const process = await startLiveProcess(this.#host, { ...call, ...this.#caller, signal: call.signal });
     return this.get(process.id);
   }
 }

@@ -18,17 +18,20 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
   readonly #host: HandleHost;
   readonly #caller: HandleCaller;
 
-  /** @internal */
-  constructor(host: HandleHost, caller: HandleCaller) {
+  readonly #tool: string | undefined;
+
+  /** `tool`: what a policy and the record call a snapshot that is taken or restored. @internal */
+  constructor(host: HandleHost, caller: HandleCaller, tool?: string) {
     this.#host = host;
     this.#caller = caller;
+    this.#tool = tool;
   }
 
   async create(options: { readonly name?: string | undefined } = {}): Promise<SessionSnapshot> {
     const { name } = checkOptions(options, { name: true });
     const { signal } = this.#caller;
     const taken = await this.#use({
-      tool: "file_read",
+      tool: this.#tool ?? "file_read",
       summary: "take a snapshot",
       paths: READS_ALL,
       work: (sandbox) => sandbox.snapshot({ name, signal }),
@@ -47,7 +50,7 @@ export class HandleSnapshots implements SandboxSessionSnapshots {
     const id = idOf(snapshot, "snapshot");
     const { signal } = this.#caller;
     return this.#use({
-      tool: "file_write",
+      tool: this.#tool ?? "file_write",
       summary: `restore the snapshot ${id}`,
       touchesAllFiles: true,
       paths: WRITES_ALL,

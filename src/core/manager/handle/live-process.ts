@@ -10,6 +10,17 @@ import { LiveCall, type LiveCallInfo } from "./live-call.js";
 /** What is followed at a time. */
 const PAGE_BYTES = 64 * 1024;
 
+/** A part of what a process printed, both streams as they came. */
+export interface ProcessOutput {
+  readonly text: string;
+  /** Where the next part begins. */
+  readonly next: number;
+  /** So many bytes before it are no longer kept. */
+  readonly dropped: number;
+  /** There will be no more. */
+  readonly ended: boolean;
+}
+
 /** A process of a session. It never waits for a reader: the last of what it printed is kept. */
 export class LiveProcess extends LiveCall {
   readonly #process: GuardedProcess;
@@ -30,6 +41,12 @@ export class LiveProcess extends LiveCall {
 
   override info(): LiveCallInfo & { readonly command: string } {
     return { ...super.info(), command: this.#command };
+  }
+
+  /** What is kept of its output, from a position on. */
+  read(position: number): ProcessOutput {
+    const { pieces, next, dropped, ended } = this.#log.read(position, Number.MAX_SAFE_INTEGER);
+    return { text: pieces.map(({ text }) => text).join(""), next, dropped, ended };
   }
 
   /** Until it ends, or the signal aborts. */

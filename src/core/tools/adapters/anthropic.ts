@@ -1,4 +1,5 @@
-import type { JsonSchema, ToolSet } from "../create-tools.js";
+import type { ToolSet } from "../create-tools.js";
+import type { JsonSchema } from "../model-schema.js";
 import type { ImageType, ToolReply } from "../replies/tool-reply.js";
 
 /** As Anthropic's messages take tools. */

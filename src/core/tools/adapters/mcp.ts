@@ -1,4 +1,5 @@
-import type { JsonSchema, ToolDescription, ToolSet } from "../create-tools.js";
+import type { ToolDescription, ToolSet } from "../create-tools.js";
+import type { JsonSchema } from "../model-schema.js";
 import { boundData } from "../replies/bounded-data.js";
 import type { ReplyImage, ToolReply } from "../replies/tool-reply.js";
 import type { ToolAnnotations } from "../tool.js";

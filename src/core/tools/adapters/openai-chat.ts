@@ -1,17 +1,29 @@
-import type { JsonSchema, ToolSet } from "../create-tools.js";
+import type { ToolSet } from "../create-tools.js";
+import { type JsonSchema, strictSchema } from "../model-schema.js";
 import { imageUrl } from "../replies/reply-images.js";
 import type { ToolReply } from "../replies/tool-reply.js";
 
 /** As OpenAI's chat completions take tools. */
 export interface OpenAiTool<Name extends string = string> {
   readonly type: "function";
-  readonly function: { readonly name: Name; readonly description: string; readonly parameters: JsonSchema };
+  readonly function: {
+    readonly name: Name;
+    readonly description: string;
+    readonly parameters: JsonSchema;
+    readonly strict?: true;
+  };
 }
 
-export function toOpenAiTools<Name extends string>(tools: ToolSet<Name>): OpenAiTool<Name>[] {
+/** `strict`: the API holds the model to the schemas. Not with tools of your own whose schemas have unions. */
+export function toOpenAiTools<Name extends string>(
+  tools: ToolSet<Name>,
+  { strict = false }: { readonly strict?: boolean } = {},
+): OpenAiTool<Name>[] {
   return tools.list().map(({ name, description, inputSchema }) => ({
     type: "function",
-    function: { name, description, parameters: inputSchema },
+    function: strict
+      ? { name, description, parameters: strictSchema(inputSchema), strict }
+      : { name, description, parameters: inputSchema },
   }));
 }
 

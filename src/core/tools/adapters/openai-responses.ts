@@ -1,4 +1,5 @@
-import type { JsonSchema, ToolSet } from "../create-tools.js";
+import type { ToolSet } from "../create-tools.js";
+import { type JsonSchema, strictSchema } from "../model-schema.js";
 import { imageUrl } from "../replies/reply-images.js";
 import type { ToolReply } from "../replies/tool-reply.js";
 
@@ -8,19 +9,20 @@ export interface OpenAiResponsesTool<Name extends string = string> {
   readonly name: Name;
   readonly description: string;
   readonly parameters: JsonSchema;
-  readonly strict: false;
+  readonly strict: boolean;
 }
 
+/** `strict`: the API holds the model to the schemas. Not with tools of your own whose schemas have unions. */
 export function toOpenAiResponsesTools<Name extends string>(
   tools: ToolSet<Name>,
+  { strict = false }: { readonly strict?: boolean } = {},
 ): OpenAiResponsesTool<Name>[] {
   return tools.list().map(({ name, description, inputSchema }) => ({
     type: "function",
     name,
     description,
-    parameters: inputSchema,
-    // Strict schemas have no optional arguments.
-    strict: false,
+    parameters: strict ? strictSchema(inputSchema) : inputSchema,
+    strict,
   }));
 }
 

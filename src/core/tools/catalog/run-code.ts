@@ -10,7 +10,7 @@ export const runCode = defineTool({
   name: "run_code",
   title: "Run code",
   description:
-    "Runs code in an isolated sandbox and returns what it printed. The working directory is the session's workspace, whose " +
+    "Runs code in an isolated sandbox, not on the person's machine, and returns what it printed. The working directory is the session's workspace, whose " +
     "files stay between calls. With `context`, variables, imports and functions stay too, as in a notebook: the value of the " +
     "last expression is shown, and so are figures. Without it, each call is a fresh program.",
   input: z.strictObject({

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { SandboxError } from "../../../kit/errors.js";
 import { languagesWith } from "../../../runtime/sandbox/index.js";
 import { innerPath, reads, useFilesAt } from "../files/use-files.js";
+import { textOr } from "../model-schema.js";
 import { invalidArguments, type ToolReply, type ToolStatus } from "../replies/tool-reply.js";
 import { MAX_TIMEOUT_MS, timeoutArgument } from "../run-and-reply.js";
 import {
@@ -19,31 +20,46 @@ const MAX_FILE_BYTES = 1024 * 1024;
 
 const value = z.json();
 const testCase = z.strictObject({
-  name: z.string().optional().describe("What it is called. Default: the call."),
-  call: z
-    .union([
+  name: z.string().optional(),
+  call: textOr(
+    z.union([
       z.string().min(1),
       z.strictObject({
         function: z.string().min(1),
         args: z.array(value).optional(),
         kwargs: z.record(z.string(), value).optional(),
       }),
-    ])
-    .optional()
-    .describe("An expression that calls the solution, such as `add(1, 2)`."),
-  input: z
-    .string()
-    .optional()
-    .describe("Instead of a call: the standard input of the solution, run as a program."),
-  args: z.array(z.string()).max(1000).optional().describe("With an input: the program's arguments."),
-  expected: value.optional().describe("The value, or what the program prints."),
-  raises: z
-    .union([z.string().min(1), z.strictObject({ type: z.string().min(1), message: z.string().optional() })])
-    .optional()
-    .describe("Instead: the class of the exception, or { type, message } with a part of its text."),
+    ]),
+    "An expression that calls the solution: `add(1, 2)`.",
+  ),
+  input: z.string().optional().describe("Or: standard input of the solution, run as a program."),
+  args: z.array(z.string()).max(1000).optional().describe("Its arguments."),
+  expected: textOr(value, "What it prints, or a text that the call returns."),
+  expectedJson: z.string().min(1).optional().describe("Or the returned value as JSON."),
+  raises: textOr(
+    z.union([z.string().min(1), z.strictObject({ type: z.string().min(1), message: z.string().optional() })]),
+    "Or the class of the exception.",
+  ),
   tolerance: z.number().min(0).optional().describe("How far numbers may be off."),
-  timeoutMs: z.number().int().min(1).max(MAX_TIMEOUT_MS).optional().describe("Milliseconds for this case."),
+  timeoutMs: z.number().int().min(1).max(MAX_TIMEOUT_MS).optional(),
 });
+
+/** A case as the runner knows it: a value that a model wrote as JSON is that value. */
+function plainCase({ expectedJson, ...rest }: z.infer<typeof testCase>, index: number): object {
+  const { expected, raises, ...others } = rest;
+  if (expectedJson === undefined && raises === undefined) return rest;
+  // In a strict mode whatever is left out is null.
+  const given = { ...others, ...(raises !== undefined && { raises }), ...(expected != null && { expected }) };
+  if (expectedJson === undefined) return given;
+  try {
+    return { ...given, expected: JSON.parse(expectedJson) };
+  } catch {
+    throw invalidArguments(
+      `run_tests: case ${index + 1}: "expectedJson" is no JSON`,
+      "A text is in expected.",
+    );
+  }
+}
 
 /** `run_tests`: a solution with its tests, which it cannot fool. */
 export const runTests = defineTool({
@@ -74,7 +90,7 @@ export const runTests = defineTool({
     const textOf = (path: string | undefined) => (path === undefined ? undefined : read.get(path));
     const report = await new TestDrivenSandbox(context.manager, context.caller).executeWithTests(
       args.code ?? textOf(args.path)!,
-      args.tests ?? textOf(args.testsPath) ?? parseCases(args.cases),
+      args.tests ?? textOf(args.testsPath) ?? parseCases(args.cases?.map(plainCase)),
       {
         language: args.language,
         timeoutMs: args.timeoutMs ?? TESTS_TIMEOUT_MS,

@@ -1,6 +1,7 @@
 import { toSandboxError } from "../../../kit/errors.js";
+import { escapeFileName } from "../../../kit/escape-unsafe.js";
 import { oneLine } from "../../../kit/one-line.js";
-import { parseRelativePath } from "../../../runtime/workspace/index.js";
+import { PathTraversalError, parseRelativePath } from "../../../runtime/workspace/index.js";
 import type { FileCall, GuardedFiles, TouchedPath } from "../../manager/index.js";
 import { refusalReply, type ToolReply } from "../replies/tool-reply.js";
 import type { ToolContext } from "../tool.js";
@@ -44,6 +45,14 @@ export async function useFilesAt(
 /** A path as an agent writes it, relative to the workspace: `/workspace/a` and `./a` are `a`. */
 export function innerPath(path: string): string {
   const inside = path.replace(/^\/workspace(?=\/|$)/, ".");
+  if (inside.startsWith("/")) {
+    throw new PathTraversalError(
+      `The sandbox does not see the person's files: "${escapeFileName(path)}" is not in the workspace`,
+      {
+        hint: "Paths are relative to the workspace, or begin with /workspace/. Ask the person for the file.",
+      },
+    );
+  }
   return parseRelativePath(inside).text || ".";
 }
 

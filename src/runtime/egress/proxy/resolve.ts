@@ -1,4 +1,5 @@
 import { systemCode } from "../../../kit/errors.js";
+import { HOST_SERVICES } from "../../../kit/hosts.js";
 import { canonicalAddress } from "../rules/addresses.js";
 import { decideAddress } from "../rules/decide.js";
 import type { Host } from "../rules/host.js";
@@ -30,8 +31,7 @@ export async function resolveChecked(
   resolve: Resolve = systemResolve,
   { resolveMs = RESOLVE_MS, signal }: { readonly resolveMs?: number; readonly signal?: AbortSignal } = {},
 ): Promise<Resolved> {
-  const found =
-    host.kind === "address" ? [host.address] : await answers(host.name, resolve, resolveMs, signal);
+  const found = await addressesOf(host, resolve, resolveMs, signal);
   if (typeof found === "string") return { failed: found };
   const addresses = new Set(found.slice(0, MAX_ADDRESSES).map((each) => canonicalAddress(each) ?? each));
   const verdicts = [...addresses].map((address) => ({
@@ -42,6 +42,19 @@ export async function resolveChecked(
   if (passed.length > 0) return { addresses: passed };
   return { refused: verdicts[0]!.verdict };
 }
+
+function addressesOf(
+  host: Host,
+  resolve: Resolve,
+  resolveMs: number,
+  signal: AbortSignal | undefined,
+): readonly string[] | Promise<string[] | string> {
+  if (host.kind === "address") return [host.address];
+  // No name server has a say in where this host is.
+  return host.name === HOST_SERVICES ? LOOPBACK : answers(host.name, resolve, resolveMs, signal);
+}
+
+const LOOPBACK = ["127.0.0.1", "::1"];
 
 /** The addresses of a name, or a line that says why there are none. */
 async function answers(

@@ -50,6 +50,14 @@ export function isSpecialAddress(address: string): string | undefined {
   return undefined;
 }
 
+/** Of a network that is not public, and nothing else: no loopback, no link-local address, no cloud's metadata. */
+export function isPrivateAddress(address: string): boolean {
+  const reasons = formsOf(address).map((form) => specialRange(form)?.why);
+  return reasons.length > 0 && reasons.every((why) => why !== undefined && PRIVATE.includes(why));
+}
+
+const PRIVATE: readonly string[] = ["private", "shared address space"];
+
 /**
  * Does a rule name the address on purpose? A range as wide as `0.0.0.0/0` names public addresses only: what is special is
  * named by a range within the special one. `169.254.0.0/16` does not name the metadata address.

@@ -1,5 +1,12 @@
 import { SandboxError } from "../../../kit/errors.js";
-import { allowedRangeComplaint, domainComplaint, rangeComplaint } from "../../../kit/hosts.js";
+import {
+  allowedRangeComplaint,
+  domainComplaint,
+  HOST_SERVICES,
+  hostServicePort,
+  loopbackComplaint,
+  rangeComplaint,
+} from "../../../kit/hosts.js";
 import { shown } from "./decide.js";
 import { egressRulesOfDomains } from "./from-config.js";
 import { hostText, parseHost } from "./host.js";
@@ -37,7 +44,7 @@ export function checkChange(change: EgressChange): CheckedChange {
       hint: "Name hosts to allow or to deny.",
     });
   }
-  const checked = { allow: allow.map(canonical), deny: deny.map(canonical) };
+  const checked = { allow: allow.map(canonical), deny: deny.map(canonical).map(withoutPort) };
   // Throws for what would allow strangers.
   rulesOfChange(checked);
   return checked;
@@ -46,7 +53,9 @@ export function checkChange(change: EgressChange): CheckedChange {
 /** The later word counts: what is allowed now is no longer denied by an earlier change, and the other way round. */
 export function mergeChanges(earlier: CheckedChange, later: CheckedChange): CheckedChange {
   const named = new Set([...later.allow, ...later.deny]);
-  const others = (list: readonly string[]) => list.filter((each) => !named.has(each));
+  const opensService = later.allow.some((each) => hostServicePort(each) !== undefined);
+  const others = (list: readonly string[]) =>
+    list.filter((each) => !named.has(each) && !(opensService && each === HOST_SERVICES));
   return {
     allow: [...others(earlier.allow), ...later.allow],
     deny: [...others(earlier.deny), ...later.deny],
@@ -58,7 +67,7 @@ export function rulesOfChange({ allow, deny }: CheckedChange): EgressRules {
   const isRange = (host: string) => rangeComplaint(host) === undefined;
   const ranges = allow.filter(isRange);
   for (const range of ranges) {
-    const complaint = allowedRangeComplaint(range);
+    const complaint = loopbackComplaint(range) ?? allowedRangeComplaint(range);
     if (complaint !== undefined)
       throw new SandboxError("INVALID_ARGUMENT", `egress allow ${range}: ${complaint}`);
   }
@@ -78,6 +87,7 @@ export function rulesOfChange({ allow, deny }: CheckedChange): EgressRules {
 /** The spelling in which rules are compared. */
 function canonical(host: string): string {
   if (host === "*" || rangeComplaint(host) === undefined) return host;
+  if (hostServicePort(host) !== undefined) return host.toLowerCase();
   const [wildcard, name] = host.startsWith("*.") ? ["*.", host.slice(2)] : ["", host];
   const parsed = parseHost(name);
   const text = parsed === undefined ? undefined : wildcard + hostText(parsed);
@@ -89,6 +99,11 @@ function canonical(host: string): string {
   throw new SandboxError("INVALID_ARGUMENT", `"${shown(host)}" is not a host`, {
     hint: "Name one such as api.example.com, *.example.com, 192.0.2.7 or 192.0.2.0/24, without scheme, port or path.",
   });
+}
+
+/** A denial is for every port. */
+function withoutPort(host: string): string {
+  return hostServicePort(host) === undefined ? host : HOST_SERVICES;
 }
 
 function isRecord(value: unknown): value is EgressChange {

@@ -168,6 +168,75 @@ describe("decideHost", () => {
   });
 });
 
+describe("every public host", () => {
+  const set = {
+    ...rules({ deniedDomains: ["bad.example"], deniedIps: ["9.9.9.9"] }),
+    internet: "--allow-internet",
+  };
+  const may = (raw: string, address: string, port = 443) =>
+    decideHost(set, host(raw), port).allowed && decideAddress(set, host(raw), address, port).allowed;
+
+  it.each<[string, string, number?]>([
+    ["any.example", "8.8.8.8"],
+    ["any.example", "2600::1", 80],
+    ["8.8.8.8", "8.8.8.8"],
+  ])("opens %s at %s", (raw, address, port) => {
+    expect(may(raw, address, port)).toBe(true);
+    expect(decideHost(set, host(raw), 443).rule).toBe("--allow-internet");
+  });
+
+  it.each<[string, string, number?]>([
+    ["any.example", "8.8.8.8", 22],
+    ["bad.example", "8.8.8.8"],
+    ["any.example", "9.9.9.9"],
+    ["9.9.9.9", "9.9.9.9"],
+    ["localhost", "127.0.0.1"],
+    ["host.skerry.internal", "127.0.0.1", 80],
+    ["any.example", "127.0.0.1"],
+    ["10.1.2.3", "10.1.2.3"],
+    ["any.example", "169.254.169.254"],
+    ["169.254.169.254", "169.254.169.254", 80],
+    ["any.example", "fd00:ec2::254"],
+    ["any.example", "64:ff9b::a9fe:a9fe"],
+  ])("leaves %s at %s closed", (raw, address, port) => {
+    expect(may(raw, address, port)).toBe(false);
+  });
+
+  it("is what a policy makes of it", () => {
+    const policy = rules({ allowedDomains: ["api.example"] }, "policy");
+    expect(why([set, policy], "api.example")).toMatch(/^yes/);
+    expect(why([set, policy], "any.example")).toBe("no: any.example is not allowed by rule policy");
+  });
+});
+
+describe("the host's own services", () => {
+  const set = rules({
+    requests: [{ host: "host.skerry.internal", ports: [5432] }],
+    allowedDomains: ["*.skerry.internal"],
+  });
+  const at = (raw: string, address: string, port: number, sets: EgressRules | EgressRules[] = set) =>
+    decideHost(sets, host(raw), port).allowed && decideAddress(sets, host(raw), address, port).allowed;
+
+  it("are one port under one name", () => {
+    expect(at("host.skerry.internal", "127.0.0.1", 5432)).toBe(true);
+    expect(at("HOST.skerry.internal.", "::1", 5432)).toBe(true);
+    for (const [name, address, port] of [
+      ["host.skerry.internal", "127.0.0.1", 80],
+      ["host.skerry.internal", "127.0.0.1", 443],
+      ["other.skerry.internal", "127.0.0.1", 443],
+      ["127.0.0.1", "127.0.0.1", 5432],
+      ["evil.example", "127.0.0.1", 5432],
+    ] as const)
+      expect([name, port, at(name, address, port)]).toEqual([name, port, false]);
+  });
+
+  it("take every set that has a say", () => {
+    const other = rules({ allowedDomains: ["host.skerry.internal"] }, "policy");
+    expect(at("host.skerry.internal", "127.0.0.1", 5432, [set, other])).toBe(false);
+    expect(at("host.skerry.internal", "127.0.0.1", 5432, [set, set])).toBe(true);
+  });
+});
+
 describe("hosts that are allowed for some requests", () => {
   const set = rules({
     requests: [

@@ -1,6 +1,14 @@
 import { matchingDomain } from "../../../kit/domains.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { inRange, isNamedBy, isOwnAddress, isSpecialAddress, leadsInto } from "./addresses.js";
+import { HOST_SERVICES } from "../../../kit/hosts.js";
+import {
+  inRange,
+  isNamedBy,
+  isOwnAddress,
+  isPrivateAddress,
+  isSpecialAddress,
+  leadsInto,
+} from "./addresses.js";
 import { type Host, hostText } from "./host.js";
 import { matchesPath, readPath } from "./paths.js";
 import {
@@ -87,6 +95,8 @@ export function decideAddress(rules: RuleSets, host: Host, address: string, port
     const special = isSpecialAddress(address) ?? (isOwnAddress(address) ? "this machine" : undefined);
     const naming = set.allowedIps.find(({ value }) => inRange(address, value));
     if (special === undefined) return allow(naming?.rule ?? set.origin, shown(address));
+    const own = host.kind === "name" ? ownEntry(set, host.name, port, address) : undefined;
+    if (own !== undefined) return allow(own.rule, host.kind === "name" ? host.name : address);
     const asked = set.requests.filter(
       ({ value }) => value.host === address && (value.ports?.includes(port) ?? true),
     );
@@ -108,8 +118,24 @@ export function decideAddress(rules: RuleSets, host: Host, address: string, port
 }
 
 /** Some host may be reached by these rules. */
-export function allowsSomething({ allowedDomains, allowedIps, requests }: EgressRules): boolean {
-  return allowedDomains.length + allowedIps.length + requests.length > 0;
+export function allowsSomething({ allowedDomains, allowedIps, requests, internet }: EgressRules): boolean {
+  return internet !== undefined || allowedDomains.length + allowedIps.length + requests.length > 0;
+}
+
+/**
+ * The entry by which a name may lead to an address that is not of the public Internet: the host's own services at loopback,
+ * and what this machine's own configuration names at private addresses. Never a cloud's metadata.
+ */
+function ownEntry(
+  { requests, ownHosts = [] }: EgressRules,
+  name: string,
+  port: number,
+  address: string,
+): RuleEntry<unknown> | undefined {
+  if (name === HOST_SERVICES)
+    return requests.find(({ value }) => value.host === name && value.ports?.includes(port) === true);
+  if (isSpecialAddress(address) !== undefined && !isPrivateAddress(address)) return undefined;
+  return ownHosts.find(({ value }) => value.host === name && value.port === port);
 }
 
 /** The verdict about what is no host at all: a name with a NUL, an address with a zone. */
@@ -139,10 +165,13 @@ function accessTo(set: EgressRules, isOpen: IsOpen, host: Host, port: number): E
   const denied =
     host.kind === "address" ? deniedAddress(set, text) : matchingDomain(set.deniedDomains, text, "deny");
   if (denied !== undefined) return deny(denied.rule, `${text} is denied by rule ${denied.rule}`);
-  if (set.deniesOnly === true) return isOpen(port) ? allow(set.origin, text) : closedPort(set, text, port);
+  // A service of the host is named with its port by the set that allows it.
+  if (set.deniesOnly === true)
+    return isOpen(port) || text === HOST_SERVICES ? allow(set.origin, text) : closedPort(set, text, port);
   const open =
     matchingDomain(set.allowedDomains, text, "allow") ??
-    set.allowedIps.find(({ value }) => host.kind === "address" && inRange(text, value));
+    set.allowedIps.find(({ value }) => host.kind === "address" && inRange(text, value)) ??
+    (set.internet === undefined ? undefined : { value: "*", rule: set.internet });
   if (open !== undefined && isOpen(port)) return { open, narrowed: [] };
   const requests = set.requests.filter(({ value }) => matchingDomain([{ value: value.host }], text, "allow"));
   const narrowed = requests.filter(({ value }) => value.ports?.includes(port) ?? isOpen(port));

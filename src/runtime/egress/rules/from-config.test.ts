@@ -69,13 +69,27 @@ describe("egressRulesOfDomains", () => {
     expect(decideHost(rules, host("api.example.com"), 22).allowed).toBe(false);
   });
 
-  it.each([
+  it.each<[string, string | RegExp]>([
     ["*", '--allow-domain "*": this would allow every host'],
     [
       "*.com",
       '--allow-domain "*.com": a wildcard for a whole top-level domain is too wide: anyone can register a name under com',
     ],
-    ["127.0.0.1", '--allow-domain "127.0.0.1": this is an address; addresses are allowed by allowedIps'],
+    ["192.0.2.7", '--allow-domain "192.0.2.7": this is an address; addresses are allowed by allowedIps'],
+    ...["localhost", "LOCALHOST.", "db.localhost", "127.0.0.1", "::1"].map((name): [string, string] => [
+      name,
+      `--allow-domain "${name}": inside, this is the sandbox itself; for a service of this host write "host.skerry.internal:PORT"`,
+    ]),
+    [
+      "localhost:5432",
+      '--allow-domain "localhost:5432": inside, this is the sandbox itself; for a service of this host write "host.skerry.internal:5432"',
+    ],
+    ...["host.skerry.internal", "Host.Skerry.Internal:0", "host.skerry.internal:65536"].map(
+      (name): [string, string] => [
+        name,
+        `--allow-domain "${name}": this name is for one port of this host at a time: "host.skerry.internal:8080"`,
+      ],
+    ),
     ["https://a.example", /expected a domain such as/],
     ["a.example:8080", /expected a domain such as/],
     ["", /expected a domain such as/],

@@ -1,6 +1,7 @@
+import { defined } from "../../../kit/defined.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
-import { allowedDomainComplaint } from "../../../kit/hosts.js";
+import { allowedDomainComplaint, HOST_SERVICES, hostServicePort } from "../../../kit/hosts.js";
 import { hostText, parseHost } from "./host.js";
 import type { EgressRules, RequestRule, RuleEntry } from "./rules.js";
 import type { NetworkConfig } from "./settings.js";
@@ -9,17 +10,22 @@ const BLOCK = "sandbox.network";
 
 /** The rules of the configuration's `sandbox.network`. */
 export function egressRulesOf(network: NetworkConfig): EgressRules {
+  const { names, services } = splitHostServices(labelled(network.allowedDomains, "allowedDomains"));
   return {
-    allowedDomains: labelled(network.allowedDomains, "allowedDomains"),
+    allowedDomains: names,
     deniedDomains: labelled(network.deniedDomains, "deniedDomains"),
     allowedIps: labelled(network.allowedIps, "allowedIps"),
     deniedIps: labelled(network.deniedIps, "deniedIps"),
     allowedPorts: labelled(network.allowedPorts, "allowedPorts"),
     deniedPorts: labelled(network.deniedPorts, "deniedPorts"),
-    requests: labelled<RequestRule>(network.requests, "requests").map(({ value, rule }) => {
-      const host = parseHost(value.host);
-      return { rule, value: { ...value, host: host === undefined ? value.host : hostText(host) } };
-    }),
+    requests: [
+      ...labelled<RequestRule>(network.requests, "requests").map(({ value, rule }) => {
+        const host = parseHost(value.host);
+        return { rule, value: { ...value, host: host === undefined ? value.host : hostText(host) } };
+      }),
+      ...services,
+    ],
+    ...(network.internet && { internet: `${BLOCK}.internet` }),
     origin: `${BLOCK}.allowedDomains`,
     ipsOrigin: `${BLOCK}.allowedIps`,
     portsOrigin: `${BLOCK}.allowedPorts`,
@@ -32,22 +38,38 @@ export function egressRulesOfDomains(
   label: string,
   remedy?: EgressRules["remedy"],
 ): EgressRules {
+  const entries = domains.map((domain) => {
+    const complaint = allowedDomainComplaint(domain);
+    if (complaint === undefined) return { value: domain.toLowerCase(), rule: `${label} ${domain}` };
+    const shown = escapeUnsafe(JSON.stringify(domain.slice(0, 80)));
+    throw new SandboxError("INVALID_ARGUMENT", `${label} ${shown}: ${complaint}`, {
+      hint: 'Name a host, such as api.example.com, or "*.example.com" for all names below it.',
+    });
+  });
+  const { names, services } = splitHostServices(entries);
   return {
     ...(remedy !== undefined && { remedy }),
-    allowedDomains: domains.map((domain) => {
-      const complaint = allowedDomainComplaint(domain);
-      if (complaint === undefined) return { value: domain.toLowerCase(), rule: `${label} ${domain}` };
-      const shown = escapeUnsafe(JSON.stringify(domain.slice(0, 80)));
-      throw new SandboxError("INVALID_ARGUMENT", `${label} ${shown}: ${complaint}`, {
-        hint: 'Name a host, such as api.example.com, or "*.example.com" for all names below it.',
-      });
-    }),
+    allowedDomains: names,
     deniedDomains: [],
     allowedIps: [],
     deniedIps: [],
     deniedPorts: [],
-    requests: [],
+    requests: services,
     origin: label,
+  };
+}
+
+/** Entries that name a port of the host are rules of that port alone. */
+export function splitHostServices(entries: readonly RuleEntry<string>[]): {
+  readonly names: readonly RuleEntry<string>[];
+  readonly services: readonly RuleEntry<RequestRule>[];
+} {
+  return {
+    names: entries.filter(({ value }) => hostServicePort(value) === undefined),
+    services: entries.flatMap(({ value, rule }) => {
+      const port = hostServicePort(value);
+      return port === undefined ? [] : [{ rule, value: { host: HOST_SERVICES, ports: [port] } }];
+    }),
   };
 }
 
@@ -64,6 +86,10 @@ export function joinRules(first: EgressRules, ...others: readonly EgressRules[])
     ...(saying.length > 0 && { allowedPorts: saying.flatMap((set) => set.allowedPorts ?? []) }),
     deniedPorts: sets.flatMap((set) => set.deniedPorts),
     requests: sets.flatMap((set) => set.requests),
+    ...defined({ internet: sets.find(({ internet }) => internet !== undefined)?.internet }),
+    ownHosts: sets.flatMap(({ ownHosts = [] }) => ownHosts),
+    environment: Object.assign({}, ...sets.map(({ environment }) => environment)),
+    files: sets.flatMap(({ files = [] }) => files),
   };
 }
 

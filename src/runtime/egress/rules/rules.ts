@@ -24,6 +24,14 @@ export interface EgressRules {
   readonly deniedPorts: readonly RuleEntry<number>[];
   /** Hosts that are allowed for some requests only. Names here need no entry in `allowedDomains`. */
   readonly requests: readonly RuleEntry<RequestRule>[];
+  /** Every public host is open, by this rule. */
+  readonly internet?: string;
+  /** Hosts that this machine's own configuration names: their addresses may be private ones, at this port only. */
+  readonly ownHosts?: readonly RuleEntry<HostAndPort>[];
+  /** Variables with which the usual clients inside find these hosts. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** The same as files, for clients that read no variables. */
+  readonly files?: readonly GuestFile[];
   /** What a denial names when no entry allows: "sandbox.network.allowedDomains". */
   readonly origin: string;
   /** The same for an address and for a port. Left out: `origin`. */
@@ -33,6 +41,17 @@ export interface EgressRules {
   readonly remedy?: (host: string) => string;
   /** It says which ports are open and what is denied; the rest is for the other sets to decide. Without one, nothing is allowed. */
   readonly deniesOnly?: boolean;
+}
+
+export interface HostAndPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A file that a sandbox has from the moment something may be reached. */
+export interface GuestFile {
+  readonly path: string;
+  readonly text: string;
 }
 
 /** One set of rules, or several that all have to allow. */

@@ -21,7 +21,14 @@ export interface NetworkConfig {
     readonly idleMs: number;
   };
   readonly allowLocalBinding: boolean;
+  /** Package managers and git: the hosts that their own configuration on this machine names. */
+  readonly allow: readonly ClientName[];
+  /** Every public host. */
+  readonly internet: boolean;
 }
+
+export const CLIENT_NAMES = ["pip", "npm", "git", "cargo", "go"] as const;
+export type ClientName = (typeof CLIENT_NAMES)[number];
 
 /** Requests that can be read: plain HTTP, and HTTPS to the hosts of secrets. */
 export interface RequestConfig {

@@ -56,7 +56,8 @@ export function checkSecretHosts(secrets: readonly Secret[], rules: EgressRules)
   const names = [...rules.allowedDomains, ...rules.requests.map(({ value }) => ({ value: value.host }))];
   for (const { name, hosts, origin } of secrets) {
     for (const host of hosts) {
-      const isAllowed = names.some(({ value }) => covers(value, host) || covers(host, value));
+      const isAllowed =
+        rules.internet !== undefined || names.some(({ value }) => covers(value, host) || covers(host, value));
       const denying = matchingDomain(rules.deniedDomains, host, "deny");
       if (isAllowed && denying === undefined) continue;
       const why = denying === undefined ? "which no rule allows" : `which rule ${denying.rule} denies`;

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
-import type { Egress, EgressRules, EgressTotals, RuleSets } from "../../egress/index.js";
+import type { Egress, EgressRules, EgressTotals, GuestFile, RuleSets } from "../../egress/index.js";
 import { EGRESS_PORT } from "../../egress/index.js";
 import type { Runner } from "../../wire/index.js";
 import { assertPorts, type OpenPort, type OpenPortOptions, openPort } from "./open-port.js";
@@ -21,8 +21,8 @@ export interface EgressConnection {
   readonly egress: Egress;
   /** What programs inside need to find it. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Certificates that programs inside trust, and where they look for them. */
-  readonly certificates?: { readonly path: string; readonly text: string };
+  /** What they need as files: certificates that they trust, and the configuration of clients. */
+  readonly files?: readonly GuestFile[];
 }
 
 /** What an execution did on the network. */
@@ -179,9 +179,9 @@ export class SandboxNetwork {
 
   async #open(): Promise<EgressConnection> {
     const connection = await this.#load();
-    if (!this.#isOpen && connection.certificates !== undefined) {
-      const { path, text } = connection.certificates;
-      await this.#runner.writeFile(path, 0o644, Buffer.from(text));
+    if (!this.#isOpen) {
+      for (const { path, text } of connection.files ?? [])
+        await this.#runner.writeFile(path, 0o644, Buffer.from(text));
     }
     this.#assertOpen();
     this.#isOpen = true;
