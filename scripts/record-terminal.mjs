@@ -38,6 +38,7 @@ function draw(lines) {
   });
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${Math.ceil(width)} ${Math.ceil(height)}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14">`,
+    "<title>Skerry blocks what a program tries, and measures itself</title>",
     `<rect width="100%" height="100%" rx="8" fill="#161b22"/>`,
     ...rows,
     "</svg>",
