@@ -3,13 +3,7 @@ import { isCommandVariable } from "../shell/command-variables.js";
 import { GIVEN_BY_TEXT } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";
 import type { FlatTree } from "./flat-tree.js";
-import {
-  type ArgumentRef,
-  type FunctionTable,
-  isStarting,
-  type KnownFunction,
-  SELF,
-} from "./known-functions.js";
+import { type FunctionTable, isStarting, type KnownFunction } from "./known-functions.js";
 import type { Loops } from "./loops.js";
 import {
   type Arguments,
