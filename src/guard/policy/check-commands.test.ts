@@ -116,6 +116,15 @@ describe("a denied command is denied", () => {
     "ls 'curl x'",
     "curly x",
     "A=curl ls",
+    "apt-get install -y curl && pkill curl; docker pull curl",
+    "hyperfine http://x/curl; go test ./curl-test",
+    "bash build.sh curl; python3 -m unittest curl",
+    "echo 'ls' > s.sh; sh s.sh",
+    "cat > s.py <<'E'\nprint('curl x')\nE\npython3 s.py",
+    "make > build.log; grep -c error build.log",
+    "cp a b; ./build.sh",
+    "echo ':(){ :|:& };: and curl' # :(){ :|:& };:",
+    "awk '/system/ { print \"curl\" }' f",
   ])("and %s is not it", async (text) => {
     expect(await verdict(policy, text)).toBe("allow");
   });
@@ -325,6 +334,12 @@ describe("a program that hides how it starts curl is denied", () => {
     ["javascript", "const { Worker } = require('worker_threads'); new Worker('./x.js', { workerData: 1 });"],
     ["javascript", "require('child_process').execSync('ls', { cwd: '/tmp', encoding: 'utf8' });"],
     ["javascript", "process.exitCode = 1; require('child_process').execSync('ls');"],
+    ["python", "with open('a.py', 'w') as f:\n    f.write('print(1)')\nimport os\nos.system('python3 a.py')"],
+    ["python", "import subprocess\nsubprocess.run(['git', 'apply'], input=open('p').read(), text=True)"],
+    ["python", "from unittest import mock\nmock.patch('subprocess.run')"],
+    ["javascript", "jest.mock('child_process'); expect(names).toContain('child_process');"],
+    ["javascript", "require('child_process').execFile('ls', ['-l'], (e, out) => console.log(out));"],
+    ["javascript", "A.prototype.run = () => 1; require('child_process').execSync('ls');"],
     ["bash", "[[ -v a[0] && $n -eq 1 ]]; ENV=production ls; ssh -o BatchMode=yes h ls"],
   ])("but not %s: %s", async (language, code) => {
     expect((await policy.decide({ tool: "run_code", language, code })).verdict).toBe("allow");

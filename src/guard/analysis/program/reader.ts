@@ -3,18 +3,11 @@ import { isCommandVariable } from "../shell/command-variables.js";
 import { GIVEN_BY_TEXT } from "./evaluator.js";
 import type { OtherCall, ProgramFacts } from "./facts.js";
 import type { FlatTree } from "./flat-tree.js";
-import {
-  type ArgumentRef,
-  type FunctionTable,
-  isStarting,
-  type KnownFunction,
-  SELF,
-} from "./known-functions.js";
+import { type FunctionTable, isStarting, type KnownFunction } from "./known-functions.js";
 import type { Loops } from "./loops.js";
 import {
   type Arguments,
   argument,
-  isWriting,
   type KnownCall,
   type ProcessStart,
   startsOf,
@@ -22,6 +15,7 @@ import {
   type WrittenFile,
 } from "./process-start.js";
 import type { ProgramEvaluator } from "./program-evaluator.js";
+import { commandTexts, type FileOfCall, filesOf } from "./texts.js";
 import { allTexts, certainText, HOLE, MARKS, UNKNOWN, type Value } from "./value.js";
 
 export const HIDING = MARKS.built | MARKS.decoded;
@@ -38,11 +32,6 @@ export const HUGE_ALLOCATION: Match = {
 const NO_KEYWORDS: ReadonlyMap<string, Value> = new Map();
 const MAX_HANDED = 16;
 const MAX_PARTS = 64;
-const MAX_COMMAND = 1000;
-/** A program that does harm with what follows. */
-const COMMAND_TEXT =
-  /^\s*(?:sudo\s+)?(?:\/usr)?(?:\/bin\/)?(?:rm|curl|wget|nc|ncat|bash|sh|dd|mkfs\S*|chmod|chown|crontab|shred|scp|ssh)\s+\S/;
-
 function textOf(start: ProcessStart): string | undefined {
   return start.kind === "text" ? start.text : "";
 }
@@ -65,7 +54,7 @@ export abstract class ProgramReader {
   protected readonly signs: { match: Match; offset: number }[] = [];
   protected readonly inputs: { value: Value; offset: number }[] = [];
   /** Without a text: what is written into an opened file. */
-  private readonly files: (WrittenFile & { opened?: boolean })[] = [];
+  private readonly files: FileOfCall[] = [];
   private readonly pieces: Value[] = [];
   private loosened: ProcessStart | undefined;
   private readonly parts: { from: number; to: number; match: Match; when: (call: KnownCall) => boolean }[] =
@@ -109,7 +98,7 @@ export abstract class ProgramReader {
       },
       ...{
         written: this.written(),
-        commandTexts: open ? this.commandTexts() : [],
+        commandTexts: open ? commandTexts(tree, (node) => this.valueOf(node)) : [],
         errorAt: tree.errorAt,
         incomplete,
         installScript: INSTALLS.test(tree.text),
@@ -117,44 +106,11 @@ export abstract class ProgramReader {
     };
   }
 
-  /** Constant texts that look like commands. */
-  private commandTexts(): { text: string; offset: number }[] {
-    const { tree } = this;
-    const found: { text: string; offset: number }[] = [];
-    for (let node = 0; node < tree.size && found.length < MAX_PARTS; node++)
-      if (/^(?:template_)?string$/.test(tree.kind(node)))
-        for (const text of this.valueOf(node).texts)
-          if (text.length < MAX_COMMAND && COMMAND_TEXT.test(text))
-            found.push({ text, offset: tree.start(node) });
-    return found;
-  }
-
   /** Whatever is written into one opened file may be in any of them. */
   private written(): WrittenFile[] {
     const known = this.pieces.map((piece) => certainText(piece));
     const all = known.length === 0 || known.includes(undefined) ? undefined : known.join("");
     return this.files.map((file) => (file.opened === true ? { path: file.path, text: all } : file));
-  }
-
-  private readFile(call: KnownCall): void {
-    const { known, name } = call;
-    const [first, second] = known.paths ?? [];
-    if (known.rule !== "file" || first === undefined) return;
-    const texts = (ref: ArgumentRef) => argument(call, ref).texts.filter((path) => !path.includes(HOLE));
-    if (second !== undefined) {
-      const link = first[0] === SELF && !/re(?:name|place)$/.test(name);
-      const [from, to] = link ? [second[0], first[0]] : [first[0], second[0]];
-      for (const copyOf of texts(from)) for (const path of texts(to)) this.files.push({ path, copyOf });
-    } else if (isWriting(call) || (known.mode === undefined && first[1] === "write")) {
-      const at = first[0] === SELF ? 0 : 1;
-      const body = Array.isArray(first[0]) && first[0][0] !== 0 ? UNKNOWN : argument(call, [at, "data"]);
-      const file = {
-        text: certainText(body),
-        appends: /append/.test(name),
-        opened: known.mode !== undefined,
-      };
-      for (const path of texts(first[0])) this.files.push({ path, ...file });
-    }
   }
 
   /** Here the program may give its names other values, or processes other variables: any that it starts may be another. */
@@ -292,7 +248,7 @@ export abstract class ProgramReader {
     const started = startsOf(call);
     this.calls.push(call);
     this.starts.push(...started);
-    this.readFile(call);
+    this.files.push(...filesOf(call));
     // Data that calls functions when it is unpacked, and that came from elsewhere.
     const data = known.unpacks === undefined ? UNKNOWN : argument(call, known.unpacks);
     if ((data.marks & (MARKS.network | MARKS.decoded)) !== 0)

@@ -85,7 +85,7 @@ export class ShellWalk extends Findings implements Walker {
   /** What has run a file which was written by now; functions that are never called: a name made at run time may call them. */
   finish(): void {
     this.finishFunctions();
-    for (let runs = this.files.take(); runs.length > 0; runs = this.files.take()) {
+    for (let runs = this.files.take(this.work); runs.length > 0; runs = this.files.take(this.work)) {
       for (const run of runs) this.runWritten(run);
       this.finishFunctions();
     }

@@ -1,3 +1,4 @@
+import type { WorkBudget } from "../../../kit/parser/index.js";
 import { type Field, isKnown, plain } from "./fields.js";
 import type { ShellRedirect } from "./shell-program.js";
 import type { Call, InlineLanguage } from "./walker.js";
@@ -21,15 +22,21 @@ const MAX_VERSIONS = 16;
 /** What is written into files and which files run, in whatever order, by their names without directories. */
 export class WrittenFiles {
   private readonly versions = new Map<string, readonly Version[]>();
-  private readonly runs: FileRun[] = [];
-  private readonly taken = new Set<string>();
+  /** The same command in several places is one. */
+  private readonly runs = new Map<string, FileRun & { readonly taken: Set<Version> }>();
 
   write(path: string, text: string | undefined, appends = false): void {
     const all = this.versions.get(nameOf(path)) ?? [];
     const last = appends ? all.at(-1) : undefined;
-    const whole = last === undefined ? text : last.text === undefined ? undefined : last.text + (text ?? "");
-    const version = { text: text === undefined || all.length >= MAX_VERSIONS ? undefined : whole };
-    this.versions.set(nameOf(path), [...(last === undefined ? all : all.slice(0, -1)), version]);
+    const before = last === undefined ? all : all.slice(0, -1);
+    const whole =
+      last === undefined || text === undefined
+        ? text
+        : last.text === undefined
+          ? undefined
+          : last.text + text;
+    // Of so many nothing is known.
+    this.versions.set(nameOf(path), before.length >= MAX_VERSIONS ? [{}] : [...before, { text: whole }]);
   }
 
   /** Standard output that goes to files. */
@@ -64,20 +71,22 @@ export class WrittenFiles {
   }
 
   run(call: Call, path: string, language: FileRun["language"]): void {
-    if (isKnown(path)) this.runs.push({ call, path, language });
+    if (!isKnown(path)) return;
+    const key = [language, path, ...call.fields.map(({ text }) => text)].join("\0");
+    if (!this.runs.has(key)) this.runs.set(key, { call, path, language, taken: new Set() });
   }
 
-  /** The runs of files that have been written by now, each with what such a file may hold. */
-  take(): (FileRun & Version)[] {
-    return this.runs.flatMap((run) =>
-      (this.versions.get(nameOf(run.path)) ?? []).flatMap((version) => {
-        const words = run.call.fields.map(({ text }) => text);
-        const key = JSON.stringify([run.path, run.language, words, version]);
-        if (this.taken.has(key)) return [];
-        this.taken.add(key);
-        return [{ ...run, ...version }];
-      }),
-    );
+  /** The runs of files that have been written by now, each with what such a file may hold, and each once. */
+  take(work: WorkBudget): (FileRun & Version)[] {
+    work.spend(this.runs.size);
+    const found: (FileRun & Version)[] = [];
+    for (const { taken, ...run } of this.versions.size === 0 ? [] : this.runs.values())
+      for (const version of this.versions.get(nameOf(run.path)) ?? []) {
+        if (taken.has(version)) continue;
+        taken.add(version);
+        found.push({ ...run, ...version });
+      }
+    return found;
   }
 }
 
