@@ -1,12 +1,16 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect } from "vitest";
 import { requires } from "../setup/requires.js";
 import { atTerminal } from "./at-terminal.js";
 import { startMcp } from "./mcp-client.js";
-import { createUser, LAUNCHER, type User } from "./run-skerry.js";
+import { createUser, LAUNCHER, ROOT, type User } from "./run-skerry.js";
 
 const { describe, it } = requires("linux", "bubblewrap", "python3");
+
+/** The command itself: the launcher in front of it would set up the checkout. */
+const COMMAND = join(ROOT, "dist/bin/skerry.cjs");
 
 let user: User;
 let project: string;
@@ -194,5 +198,53 @@ describe("skerry files", { timeout: 180_000 }, () => {
     expect(skerry("files", "get", "-s", "s", "d", "out")).toEqual({ status: 0, stdout: "", stderr: "" });
     expect(readFileSync(join(project, "out/e/b"), "utf8")).toBe("2");
     expect(skerry("files", "get", "-s", "s", "d", "out")).toMatchObject({ status: 73 });
+  });
+});
+
+describe("an ordinary user", { timeout: 180_000 }, () => {
+  const asNobody = requires("linux", "root", "bubblewrap", "python3");
+
+  asNobody.it("has a project copied in and brought back, without what only others may read", () => {
+    put({ "main.py": "import helper", "helper.py": "print('helped')", "closed/x": "x", "closed.txt": "x" });
+    for (const path of ["closed", "closed.txt"]) chmodSync(join(project, path), 0o600);
+    for (const path of [".", "main.py", "helper.py"]) chownSync(join(project, path), 65534, 65534);
+    chownSync(user.home, 65534, 65534);
+    const env = { ...user.environment, HOME: join(user.home, "none"), PATH: process.env.PATH ?? "" };
+    const nobody = (...args: string[]) => {
+      const command = [
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        process.execPath,
+        COMMAND,
+        ...args,
+      ];
+      const { status, stdout, stderr } = spawnSync("setpriv", command, {
+        cwd: project,
+        env,
+        encoding: "utf8",
+      });
+      return { status, stdout, stderr };
+    };
+    expect(nobody("run", "main.py")).toMatchObject({ status: 0, stdout: "helped\n" });
+    const ran = nobody(
+      "exec",
+      "-s",
+      "s",
+      "--mount",
+      ".",
+      "--",
+      "sh",
+      "-c",
+      "ls; echo 1 > new; chmod 0 main.py",
+    );
+    expect(ran).toMatchObject({ status: 0, stdout: "closed\nhelper.py\nmain.py\n" });
+    expect(ran.stderr).toContain("left out: unreadable: 2 (closed, closed.txt)\n");
+    expect(nobody("apply", "-s", "s", "--yes")).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining("skerry: left out: unreadable: 1 (main.py)\n"),
+    });
+    expect(statSync(join(project, "new")).uid).toBe(65534);
+    expect(readFileSync(join(project, "main.py"), "utf8")).toBe("import helper");
   });
 });

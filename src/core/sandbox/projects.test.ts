@@ -412,6 +412,28 @@ open("a", "w").write("".join(random.choice("ab") + "\\n" for _ in range(400_000)
     expect(patch.split("\n").filter((line) => line.startsWith("+")).length).toBeGreaterThan(400_000);
   });
 
+  it("has what it installs left out in one word, however much it is", async () => {
+    put({ a: "1", ".gitignore": "node_modules/\n" });
+    const sandbox = await open();
+    await python(
+      sandbox,
+      `
+import os
+for directory in ("node_modules/x/y", ".cache/pip"):
+    os.makedirs(directory)
+    for n in range(3000): open(f"{directory}/{n}", "w").close()
+`,
+    );
+    expect(await sandbox.projects.changes()).toMatchObject({
+      changes: [],
+      leftOut: expect.arrayContaining([
+        { path: ".cache", why: "cache" },
+        { path: "node_modules", why: "ignored" },
+      ]),
+    });
+    expect((await sandbox.projects.changes()).leftOut).toHaveLength(2);
+  });
+
   it("leaves nothing of what was compared behind, and cannot read what is remembered", async () => {
     put({ a: "1" });
     const sandbox = await open({ sessionId: "tidy" });

@@ -5,6 +5,7 @@ import {
   isReserved,
   parseInnerPath,
   staysInside,
+  TimeSlice,
   type Tree,
   type TreeNode,
   textOf,
@@ -43,6 +44,8 @@ export interface ProjectChanges {
 
 /** Not more than this is listed of what is left out; the guest decides how much there is. */
 const MAX_LEFT_OUT = 1000;
+/** A guest decides how many files there are, and may have written the patterns. */
+const MAX_MATCH_MS = 60_000;
 /** What programs install is looked at and left out: more entries than the project may have. */
 export const LOOK_FACTOR = 25;
 
@@ -70,7 +73,7 @@ export async function findChanges(
 class Comparison {
   readonly #rules: IgnoreRules;
   readonly #changes: ProjectChange[] = [];
-  readonly #leftOut: LeftOut[] = [];
+  readonly #leftOut = new Map<string, LeftOut>();
   readonly #present = new Set<string>();
   #budget: number;
 
@@ -87,7 +90,7 @@ class Comparison {
 
   async run(seen: Tree): Promise<ProjectChanges> {
     const files: TreeNode[] = [];
-    for (const node of this.#nodes(seen)) {
+    for await (const node of this.#nodes(seen)) {
       if (node.type === "symlink") this.#takeLink(node);
       else files.push(node);
     }
@@ -102,19 +105,23 @@ class Comparison {
     }
     const changes = markCollisions(this.#changes.sort((a, b) => (a.path < b.path ? -1 : 1)));
     const { source, target } = this.project;
-    return { id: idOf(source, changes), source, target, changes, leftOut: this.#leftOut };
+    return { id: idOf(source, changes), source, target, changes, leftOut: [...this.#leftOut.values()] };
   }
 
   /** Files and links that may be changes, with paths in the project. */
-  *#nodes({ nodes }: Tree): Generator<TreeNode> {
+  async *#nodes({ nodes }: Tree): AsyncGenerator<TreeNode> {
     let created = 0;
+    const slice = new TimeSlice();
+    const deadline = performance.now() + MAX_MATCH_MS;
     for (const node of this.#below(nodes.values())) {
+      await slice.pass();
+      if (performance.now() > deadline) throw tooSlow();
       if (node.type === "directory") continue;
       const { path } = node;
       if (!this.project.base.has(path)) {
-        const why = this.#reasonOfNew(path);
-        if (why !== undefined) {
-          this.#leave(path, why);
+        const left = this.#leftOutAt(path);
+        if (left !== undefined) {
+          this.#leave(left.path, left.why);
           continue;
         }
         if (this.programs.has(insidePath(this.project, path))) continue;
@@ -134,9 +141,17 @@ class Comparison {
     }
   }
 
-  #reasonOfNew(path: string): LeftOutReason | undefined {
-    if (isReserved(path) || !isPlainPath(path)) return "special";
-    return reasonOfNew(path) ?? (this.#rules.ignores(path, false) ? "ignored" : undefined);
+  /** What keeps a new file out: itself, or the uppermost directory above it, which stands for all that is in it. */
+  #leftOutAt(path: string): LeftOut | undefined {
+    if (isReserved(path) || !isPlainPath(path)) return { path, why: "special" };
+    const parts = path.split("/");
+    for (let depth = 1; depth <= parts.length; depth++) {
+      const at = parts.slice(0, depth).join("/");
+      const isDirectory = depth < parts.length;
+      const why = reasonOfNew(at) ?? (this.#rules.ignores(at, isDirectory) ? "ignored" : undefined);
+      if (why !== undefined) return { path: at, why };
+    }
+    return undefined;
   }
 
   #takeLink({ path, target = "" }: TreeNode): void {
@@ -190,7 +205,7 @@ class Comparison {
   }
 
   #leave(path: string, why: LeftOutReason): void {
-    if (this.#leftOut.length < MAX_LEFT_OUT) this.#leftOut.push({ path, why });
+    if (this.#leftOut.size < MAX_LEFT_OUT) this.#leftOut.set(path, { path, why });
   }
 }
 
@@ -248,6 +263,12 @@ function idOf(source: string, changes: readonly ProjectChange[]): string {
   return createHash("sha256")
     .update(JSON.stringify([source, facts]))
     .digest("hex");
+}
+
+function tooSlow(): SandboxError {
+  return new SandboxError("FILE_TOO_LARGE", "It takes too long to match all files with .gitignore", {
+    hint: "Write fewer patterns, or remove what programs made in the workspace.",
+  });
 }
 
 function tooManyNew(maxFiles: number): SandboxError {

@@ -1,7 +1,7 @@
 import { compileGlob } from "../../kit/glob.js";
 
 /** More of a file is not read as rules. */
-const MAX_RULES = 5000;
+const MAX_RULES = 2000;
 
 interface Rule {
   readonly matches: (path: string) => boolean;
@@ -15,11 +15,13 @@ interface Rule {
  */
 export class IgnoreRules {
   readonly #byDirectory = new Map<string, readonly Rule[]>();
+  readonly #directories = new Map<string, boolean>();
   readonly #above: { readonly prefix: string; readonly rules: readonly Rule[] }[] = [];
 
   /** The rules of the `.gitignore` in a directory; "" is the one that is looked through. */
   add(directory: string, text: string): void {
     this.#byDirectory.set(directory, parseGitignore(text));
+    this.#directories.clear();
   }
 
   /** The rules of a directory above, the nearest last; `prefix` is the way from there down to the one that is looked through. */
@@ -30,10 +32,18 @@ export class IgnoreRules {
   /** True when the path, or a directory on the way to it, is left out. */
   ignores(path: string, isDirectory: boolean): boolean {
     const parts = path.split("/");
-    return parts.some((_, index) => {
-      const isLast = index === parts.length - 1;
-      return this.#ignoresItself(parts.slice(0, index + 1), isDirectory || !isLast);
-    });
+    return this.#ignoresDirectory(parts.slice(0, -1)) || this.#ignoresItself(parts, isDirectory);
+  }
+
+  /** Asked once for each: many files are in one. */
+  #ignoresDirectory(parts: readonly string[]): boolean {
+    if (parts.length === 0) return false;
+    const path = parts.join("/");
+    const known = this.#directories.get(path);
+    if (known !== undefined) return known;
+    const ignored = this.#ignoresDirectory(parts.slice(0, -1)) || this.#ignoresItself(parts, true);
+    this.#directories.set(path, ignored);
+    return ignored;
   }
 
   /** The same of a path whose directories are known not to be left out. */

@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, readlinkSync, type Stats } from "node:fs";
+import { accessSync, closeSync, constants, lstatSync, readlinkSync, type Stats } from "node:fs";
 import { SandboxError, systemCode } from "../../kit/errors.js";
 import { bytes as sizeText } from "../../kit/format-quantity.js";
 import {
@@ -96,7 +96,8 @@ class Listing {
       const text = readBounded(openRegularFile(this.source.fd, parseInnerPath(path)), MAX_RULES_BYTES, path);
       this.#rules.add(directory, text.toString("utf8"));
     } catch (error) {
-      if (systemCode(error) !== "FILE_NOT_FOUND" && systemCode(error) !== "PATH_TRAVERSAL") throw error;
+      // One that is missing, no file, or closed to us says nothing, as for git.
+      if (!(error instanceof SandboxError) || error.code === "FILE_TOO_LARGE") throw error;
     }
   }
 
@@ -104,9 +105,10 @@ class Listing {
     const text = textOf(name);
     const path = directory === "" ? text : `${directory}/${text}`;
     const handle = entryPath(fd, name);
-    const stat = lstatSync(handle, { throwIfNoEntry: false });
+    const stat = statOf(handle);
+    if (stat === "closed") return this.#leave(path, "unreadable");
     if (stat === undefined) return;
-    const why = this.#reasonOf(path, stat, byteNameOf(text) === name);
+    const why = this.#reasonOf(path, stat, byteNameOf(text) === name, handle);
     if (why !== undefined) return this.#leave(path, why);
     this.#count(path, stat);
     if (stat.isDirectory()) {
@@ -122,7 +124,7 @@ class Listing {
     }
   }
 
-  #reasonOf(path: string, stat: Stats, isText: boolean): LeftOutReason | undefined {
+  #reasonOf(path: string, stat: Stats, isText: boolean, handle: string | Buffer): LeftOutReason | undefined {
     const byName = reasonOfName(path);
     if (byName !== undefined) return byName;
     const isDirectory = stat.isDirectory();
@@ -131,6 +133,7 @@ class Listing {
     if (!isDirectory && !stat.isFile() && !stat.isSymbolicLink()) return "special";
     if (isDirectory && this.source.isExcluded(stat)) return "ignored";
     if (isDirectory && path.split("/").length >= TREE_MAX_DEPTH) return "deep";
+    if (stat.isFile() && !isReadable(handle)) return "unreadable";
     if (stat.isFile() && mayHoldToken(path) && holdsToken(this.#textOf(path))) return "secret";
     return undefined;
   }
@@ -150,6 +153,25 @@ class Listing {
 
   #leave(path: string, why: LeftOutReason): void {
     this.#leftOut.push({ path, why });
+  }
+}
+
+/** Closed: a directory that can be read but not searched shows names only. */
+function statOf(handle: string | Buffer): Stats | "closed" | undefined {
+  try {
+    return lstatSync(handle, { throwIfNoEntry: false });
+  } catch (error) {
+    if (systemCode(error) === "EACCES") return "closed";
+    throw error;
+  }
+}
+
+function isReadable(handle: string | Buffer): boolean {
+  try {
+    accessSync(handle, constants.R_OK);
+    return true;
+  } catch {
+    return false;
   }
 }
 

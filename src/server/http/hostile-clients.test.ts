@@ -51,6 +51,20 @@ requires("bubblewrap").describe("a server under attack", () => {
     expect((await server.call(key, "GET", "/v1/sessions/s")).status).toBe(200);
   });
 
+  it("copies no directory of its host in, however a caller asks for one", async () => {
+    const mounts = [{ source: process.cwd() }];
+    const refused = { status: 400, body: { code: "INVALID_ARGUMENT" } };
+    expect(await server.call(key, "POST", "/v1/sessions", { sessionId: "m", mounts })).toMatchObject(refused);
+    await server.call(key, "POST", "/v1/sessions", { sessionId: "s" });
+    expect(await execute("s", { command: "ls", mounts })).toMatchObject(refused);
+    expect(
+      await execute("s", { command: "ls", files: { x: { path: "/etc/hostname", name: "x" } } }),
+    ).toMatchObject({
+      status: 400,
+    });
+    expect((await filesOf("s")).filter(({ path }) => !path.startsWith("."))).toEqual([]);
+  });
+
   it("keeps no more output than is configured, whatever a request asks for", async () => {
     const printing = { command: "head -c 3000000 /dev/zero | tr '\\0' x", maxOutputBytes: 2 ** 31 };
     const { body } = await execute("s", printing);
