@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, type Stats, statSync } from "node:fs";
 import { dirname, isAbsolute, normalize } from "node:path";
 import { SandboxError, systemCode } from "./errors.js";
 import { expandHome } from "./expand-home.js";
@@ -62,9 +62,17 @@ function makeDirectories(path: string): boolean {
 
 /** Refuses anything but a directory that only this user can change. False: nothing is there. */
 export function checkStateDirectory(path: string): boolean {
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const stat = lookAt(path);
   if (stat === undefined) return false;
-  if (!stat.isDirectory() || stat.uid !== process.getuid?.() || (stat.mode & 0o022) !== 0) {
+  if (stat.isDirectory() && stat.uid !== process.getuid?.())
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      `The state directory belongs to another user (uid ${stat.uid})`,
+      {
+        hint: "Set SKERRY_STATE_DIR or sandbox.stateDir to a directory of your own, or start Skerry as that user.",
+      },
+    );
+  if (!stat.isDirectory() || (stat.mode & 0o022) !== 0) {
     throw new SandboxError(
       "CONFIG_INVALID",
       "The state directory is not a directory that only this user can change",
@@ -74,6 +82,18 @@ export function checkStateDirectory(path: string): boolean {
     );
   }
   return true;
+}
+
+function lookAt(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw new SandboxError(
+      "CONFIG_INVALID",
+      `The state directory cannot be looked at (${systemCode(error)}): a directory above it is closed to this user`,
+      { hint: "Set SKERRY_STATE_DIR or sandbox.stateDir to a place that this user may reach.", cause: error },
+    );
+  }
 }
 
 /** Root's sandboxes run as users of their own, who must be able to pass through to their files. */

@@ -15,7 +15,7 @@ export function countCases(cases: readonly CaseResult[]): Counts {
   return { passed: cases.length - failed - skipped, failed, skipped };
 }
 
-export function sumOf(counts: readonly Counts[]): Counts {
+function sumOf(counts: readonly Counts[]): Counts {
   const sum = (field: keyof Counts) => counts.reduce((total, each) => total + each[field], 0);
   return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
 }

@@ -3,10 +3,9 @@ export {
   findCommands,
   findCommandsOfArgv,
   findCommandsOfCode,
-  findCommandsWithin,
 } from "./find-commands.js";
 export { assess, type RiskAssessment } from "./risk/assess.js";
-export { type Finding, MAX_FINDINGS } from "./rules/findings.js";
+export type { Finding } from "./rules/findings.js";
 export { RISK_LEVELS, type RiskLevel, rankOf, worse } from "./rules/levels.js";
 export { LOADER_VARIABLES } from "./shell/command-variables.js";
 export { mayRunWords } from "./shell/quiet-programs.js";

@@ -33,7 +33,7 @@ function runForReal(text: string): Set<string> {
   writeFileSync(script, text);
   const env = { PATH: `${join(directory, "bin")}:/usr/bin:/bin`, ORACLE_LOG: log };
   // Kills the whole group, should a generated loop not end.
-  const args = ["-s", "KILL", "20", "bash", "--norc", script];
+  const args = ["-s", "KILL", "120", "bash", "--norc", script];
   const result = spawnSync("timeout", args, { cwd: directory, env, input: "" });
   expect(result.signal).toBe(null);
   return new Set(
@@ -150,7 +150,7 @@ it(
   async () => {
     await fc.assert(
       fc.asyncProperty(script, async (text) => {
-        const checked = spawnSync("bash", ["-n"], { input: text, timeout: 20_000 });
+        const checked = spawnSync("bash", ["-n"], { input: text, timeout: 120_000 });
         fc.pre(checked.status === 0);
         const { problems } = await findCommands(text);
         // bash has not looked into the texts in the text.

@@ -33,7 +33,7 @@ function run(command: string, ...args: readonly string[]): Promise<string> {
     ...egressEnvironment({ port: hosts.port, guestRuntime: RUNNERS, caPath: hosts.caPath }),
   };
   return new Promise((resolve) => {
-    execFile(command, args, { env, timeout: 20_000 }, (_, stdout, stderr) => resolve(stdout + stderr));
+    execFile(command, args, { env, timeout: 120_000 }, (_, stdout, stderr) => resolve(stdout + stderr));
   });
 }
 

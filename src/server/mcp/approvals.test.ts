@@ -65,7 +65,7 @@ const decide = (id: string, answer: object) =>
   server.call(approver.secret, "POST", `/v1/approvals/${id}/decide`, answer);
 const outcomeOf = async (id: string) => (await (await server.store()).approvals.get("default", id))?.outcome;
 
-requires("bubblewrap").describe("an approval over MCP", { timeout: 2 * LONG_MS }, () => {
+requires("bubblewrap").describe("an approval over MCP", () => {
   it("is never asked of a client whose key may not decide; others do", async () => {
     const { call } = await connect(() => APPROVE, {}, agent);
     const running = call("shell_exec", { command: "echo ran" });

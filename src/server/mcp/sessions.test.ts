@@ -44,7 +44,7 @@ async function post(sent: unknown, headers: Record<string, string> = {}, secret 
   return { status: response.status, headers: response.headers, body, told };
 }
 
-real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
+real.describe("the session of an MCP client", () => {
   it("is the one that it names, by header or in its address, made if there is none, and kept", async () => {
     const first = await connect({ session: "named" });
     await first.call("file_write", { path: "note", content: "here" });
@@ -168,7 +168,7 @@ real.describe("the session of an MCP client", { timeout: 2 * LONG_MS }, () => {
   });
 });
 
-real.describe("what is wrong with a request of an MCP client", { timeout: 2 * LONG_MS }, () => {
+real.describe("what is wrong with a request of an MCP client", () => {
   it("is a missing key: in a form that clients understand", async () => {
     for (const method of ["POST", "GET", "DELETE"]) {
       const response = await server.fetch(undefined, method, "/mcp");
@@ -271,7 +271,7 @@ real.describe("what is wrong with a request of an MCP client", { timeout: 2 * LO
   });
 });
 
-real.describe("a key's MCP clients", { timeout: 2 * LONG_MS }, () => {
+real.describe("a key's MCP clients", () => {
   let small: TestServer | undefined;
   afterEach(async () => {
     await small?.close();

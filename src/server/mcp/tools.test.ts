@@ -27,7 +27,7 @@ const connect = (options?: McpConnectOptions) => connectMcp(server.url, key, opt
 const idOf = async (session: string) =>
   (await server.call(key, "GET", `/v1/sessions/${session}`)).body.sessionUid;
 
-real.describe("MCP over HTTP", { timeout: 2 * LONG_MS }, () => {
+real.describe("MCP over HTTP", () => {
   it("calls every tool", async () => {
     const { call, client } = await connect();
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([

@@ -56,7 +56,7 @@ async function watch(session: string, query?: string, secret?: string) {
   return { response, told, wait, isOver: () => isOver };
 }
 
-requires("bubblewrap").describe("watching files", { timeout: 2 * LONG_MS }, () => {
+requires("bubblewrap").describe("watching files", () => {
   it("tells what executions and uploads change, as events, also to a key that may only read", async () => {
     await execute("one", "mkdir sub; touch old");
     const reader = (await server.key("default", { readOnly: true })).secret;

@@ -80,7 +80,7 @@ function misplacedDecorator(ts, file, isLegacy) {
 /** The same for code that has no file, and stands in the global scope. The settings may have changed since the code before. */
 function compileCell(source) {
   configurations.clear();
-  return compile(source, path.join(process.cwd(), "cell.ts"), { module: "esm" }).code;
+  return compile(source, `${process.cwd()}/cell.ts`, { module: "esm" }).code;
 }
 
 function optionsOf({ options }) {
@@ -163,7 +163,8 @@ function configurationOf(filename) {
   let found = configurations.get(directory);
   while (found === undefined) {
     passed.push(directory);
-    const file = path.join(directory, "tsconfig.json");
+    // Node's own join() fails where code has replaced the methods of arrays.
+    const file = `${directory}/tsconfig.json`;
     const parent = path.dirname(directory);
     if (path.basename(directory) === "node_modules") found = NONE;
     else if (fs.existsSync(file)) found = readConfiguration(file);

@@ -35,7 +35,7 @@ export async function assessProgram(words: readonly string[], options: AssessOpt
 }
 
 /** The assessment for a person: the level first, then every finding with its place. */
-export function describeAssessment(
+function describeAssessment(
   { level, findings, language, detectedPatterns }: RiskAssessment,
   file: string | undefined,
   paint: Paint,

@@ -49,7 +49,7 @@ async function expectTold(events: readonly WatchEvent[], ...expected: string[]):
 
 const run = (command: string) => manager.execute({ sessionId: "s", command, timeoutMs: LONG_MS });
 
-requires("bubblewrap").describe("watchFiles", { timeout: 2 * LONG_MS }, () => {
+requires("bubblewrap").describe("watchFiles", () => {
   it("tells what programs and file calls create, modify and delete, and nothing of what they run from", async () => {
     await open();
     await run("mkdir old; echo 1 > old/a; echo 1 > old/b");

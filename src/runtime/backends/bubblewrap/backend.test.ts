@@ -148,10 +148,10 @@ describe("bubblewrap", () => {
       sandbox.exec(["sh", "-c", `(setsid sleep ${sleeping} &); sleep ${sleeping}`]),
     );
     const isSleeping = () => processesWith(`sleep\0${sleeping}\0`).length;
-    await expect.poll(isSleeping, { timeout: 20_000 }).toBe(4);
+    await expect.poll(isSleeping).toBe(4);
     process.kill(launcherOf(processesWith(`sleep\0${sleeping}\0`)[0]!), "SIGKILL");
     for (const execution of lost) await expect(execution).rejects.toMatchObject({ code: "SANDBOX_LOST" });
-    await expect.poll(isSleeping, { timeout: 20_000 }).toBe(0);
+    await expect.poll(isSleeping).toBe(0);
     expect((await alone!.exec("echo still here")).stdout).toBe("still here\n");
     expect((await (await manager.startSandbox("d")).exec("echo new")).stdout).toBe("new\n");
   });

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect } from "vitest";
 import { temporaryDirectory } from "../../../../test/setup/clean-up.js";
@@ -116,4 +116,22 @@ it("tries as nobody who could do more than a sandbox's user", async () => {
   const own = process.getuid?.();
   const expected = own === 0 ? DEFAULT_USER_RANGE.start + DEFAULT_USER_RANGE.count - 1 : own;
   expect(readFileSync(join(directory, "uid"), "utf8").trim()).toBe(String(expected));
+});
+
+requires("linux", "root", "bubblewrap").it.each([
+  ["closed", 0o700],
+  ["open", 0o711],
+])("says of a state directory that belongs to another user, and is %s, whose it is", async (_, mode) => {
+  const theirs = join(directory, "theirs");
+  mkdirSync(theirs, { mode });
+  chownSync(theirs, 65_534, 65_534);
+  const found = await probe(bubblewrapThat(REAL), { stateDir: theirs });
+  expect([found.available, found.code, found.problems[0]]).toEqual([
+    false,
+    "CONFIG_INVALID",
+    {
+      what: "The state directory belongs to another user (uid 65534)",
+      remedy: expect.stringContaining("a directory of your own"),
+    },
+  ]);
 });

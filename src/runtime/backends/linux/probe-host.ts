@@ -61,7 +61,11 @@ export async function probeHost(
     again: thorough,
     timeoutMs: answerMs,
   });
-  if (trial?.problem !== undefined) return described([trial.problem], version);
+  if (trial?.problem !== undefined)
+    return {
+      ...described([trial.problem], version),
+      ...(trial.code !== undefined && { code: trial.code }),
+    };
   if (trial?.hasOwnInodes === false) weak.push(sharedInodes(facts));
   return described([], version);
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "../../../kit/atomic-write.js";
-import { SandboxError, systemCode } from "../../../kit/errors.js";
+import { type ErrorCode, SandboxError, systemCode } from "../../../kit/errors.js";
 import { unlessMissing } from "../../../kit/if-missing.js";
 import { bootId } from "../../../kit/process-label.js";
 import { ensureStateDirectory } from "../../../kit/state-directory.js";
@@ -35,6 +35,8 @@ export interface TrialOptions {
 export interface StartTrial {
   /** Why no sandbox starts here. */
   readonly problem?: Probe["problems"][number];
+  /** Of the error that says so; left out: BACKEND_UNAVAILABLE. */
+  readonly code?: ErrorCode;
   /** Sandboxes have inodes of their own for the files that all of them read. */
   readonly hasOwnInodes: boolean;
 }
@@ -47,6 +49,11 @@ const successes = new Map<string, StartTrial>();
  * host changes that could make it fail. Undefined: it could not be tried, for a reason that `create` will give.
  */
 export async function tryStart(options: TrialOptions): Promise<StartTrial | undefined> {
+  try {
+    ensureStateDirectory(options.stateDir);
+  } catch (error) {
+    return failedTrial(error);
+  }
   const signs = readHostSigns();
   const key = keyOf(options, signs);
   const known = options.again ? undefined : (successes.get(key) ?? recall(options.stateDir, key));
@@ -95,7 +102,6 @@ function describe({ status }: Ending): string {
 }
 
 async function run({ bubblewrap, stateDir, uid, timeoutMs }: TrialOptions): Promise<StartTrial> {
-  ensureStateDirectory(stateDir);
   const runtime = installGuestRuntime(stateDir);
   // Not the backend's own launchers: the first of those is for the first sandbox.
   const launched = await new Launchers(0).launch(runtime.guest, {
@@ -132,9 +138,11 @@ function hasOwnInodes({ directory }: GuestRuntime, pid: number | undefined): boo
 
 function failedTrial(error: unknown): StartTrial | undefined {
   if (!(error instanceof SandboxError)) return undefined;
-  const { code, message, hint } = error;
+  const { code, message, hint = "" } = error;
+  if (code === "CONFIG_INVALID")
+    return { problem: { what: message, remedy: hint }, code, hasOwnInodes: false };
   if (code !== "BACKEND_UNAVAILABLE" && code !== "SANDBOX_START_FAILED") return undefined;
-  const isExplained = code === "BACKEND_UNAVAILABLE" && hint !== undefined;
+  const isExplained = code === "BACKEND_UNAVAILABLE" && hint !== "";
   const problem = isExplained
     ? { what: message.replace(CANNOT_START, ""), remedy: hint }
     : { what: message, remedy: "See docs/operate/in-a-container.md." };

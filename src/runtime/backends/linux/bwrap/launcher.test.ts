@@ -104,7 +104,7 @@ describe("launchers", () => {
     const lost = { status: undefined, complaints: "" };
     expect(await Promise.all([one.ended, two.ended])).toEqual([lost, lost]);
     expect([one.fromGuest.destroyed, two.fromGuest.destroyed]).toEqual([true, true]);
-    await expect.poll(() => pids.map(isAlive), { timeout: 20_000 }).toEqual([false, false]);
+    await expect.poll(() => pids.map(isAlive)).toEqual([false, false]);
     const next = await launch(launchers, "exec cat");
     expect([undefined, launcher]).not.toContain(parentOf(await next.pid));
   });
@@ -115,7 +115,7 @@ describe("launchers", () => {
     const second = parentOf(await (await launch(launchers, "exec cat")).pid);
     expect(isAlive(second)).toBe(true);
     for (const each of launched) each.kill();
-    await expect.poll(() => isAlive(second), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => isAlive(second)).toBe(false);
     expect(await (await launch(launchers, "true")).ended).toEqual({ status: 0, complaints: "" });
   });
 });
