@@ -68,7 +68,7 @@ function addEnvOption(command: Command): Command {
 }
 
 /** What of this machine is in it. */
-export function addMountOption(command: Command): Command {
+function addMountOption(command: Command): Command {
   return command.option<Mount[]>(
     "--mount <dir[:path]>",
     "copy a directory into the workspace; skerry diff and apply bring changes back; repeatable",

@@ -47,7 +47,7 @@ export async function tellLeftOut(leftOut: readonly LeftOut[]): Promise<void> {
 }
 
 /** `secrets: 2 (.env, key.pem); git's own files: 1 (.git)`. */
-export function leftOutText(leftOut: readonly LeftOut[]): string {
+function leftOutText(leftOut: readonly LeftOut[]): string {
   const byReason = new Map<LeftOut["why"], string[]>();
   for (const { path, why } of leftOut) byReason.set(why, [...(byReason.get(why) ?? []), path]);
   return [...byReason]

@@ -68,7 +68,7 @@ const TOKEN_FILES = new Set([".npmrc", ".yarnrc", ".yarnrc.yml"]);
 const TOKEN = /_auth|_password|authtoken|authident/i;
 
 /** True for a name that git would take for its own directory, on this system or on one that ignores case. */
-export function isGitName(name: string): boolean {
+function isGitName(name: string): boolean {
   const plain = name
     .normalize("NFKC")
     .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, "")

@@ -146,7 +146,7 @@ function modeOf(state: FileState | undefined): string {
 }
 
 /** As git quotes names: nothing but printable ASCII is left as it is. */
-export function quotePath(path: string): string {
+function quotePath(path: string): string {
   if (/^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(path)) return path;
   const special: Readonly<Record<string, string>> = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t" };
   let quoted = "";
