@@ -421,7 +421,7 @@ export class SandboxManager {
   /** What is installed inside, asked of a sandbox that is thrown away. */
   async findPrograms(): Promise<InstalledPrograms> {
     await using sandbox = await this.startSandbox(`facts-${randomUUID()}`, { ephemeral: true });
-    return findPrograms(sandbox);
+    return await findPrograms(sandbox);
   }
 
   /** What a session may reach is for the policy to say, not for a person. @internal */
