@@ -104,6 +104,8 @@ export {
   type EgressEvent,
   type EgressRules,
   type EgressTotals,
+  type GuestFile,
+  type HostAndPort,
   type RequestConfig,
   type RequestRule,
   type RuleEntry,
