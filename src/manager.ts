@@ -109,6 +109,8 @@ export {
   type EgressEvent,
   type EgressRules,
   type EgressTotals,
+  type GuestFile,
+  type HostAndPort,
   type RequestConfig,
   type RequestRule,
   type RuleEntry,

@@ -34,7 +34,7 @@ async function serve(...more: Tool[]) {
   const tools = createTools(manager, { sessionId: "unit", only: more.map(({ name }) => name), more });
   const errors: string[] = [];
   const onError = (error: Error) => void errors.push(error.message);
-  const connection = createMcpServer({ tools, version: "1.2.3", onError });
+  const connection = createMcpServer({ tools, facts: ["No network."], version: "1.2.3", onError });
   const [near, far] = InMemoryTransport.createLinkedPair();
   await connection.connect(near);
   return { connection, far, errors };
@@ -52,7 +52,7 @@ it("says what it is, and offers no resources where there are no files", async ()
   const { client } = await connect(toolOf("one", async () => DONE));
   expect(client.getServerVersion()).toEqual({ name: "skerry", title: "Skerry sandbox", version: "1.2.3" });
   expect(client.getServerCapabilities()).toEqual({ tools: {} });
-  expect(client.getInstructions()).toMatch(/`context`.*\n.*network is off[\s\S]*are data/);
+  expect(client.getInstructions()).toMatch(/`context`.*\nNo network\.\n[\s\S]*are data/);
   expect((await client.listTools()).tools).toEqual([
     {
       name: "one",

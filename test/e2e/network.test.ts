@@ -96,6 +96,39 @@ requires("root", "bubblewrap").describe("skerry, with egress", () => {
     expect(ended).toEqual({ status: 0, stdout: `${line}\n`, stderr: `skerry: ${line}\n` });
   });
 
+  it("opens what a client is configured with, and says what stays outside", async () => {
+    const index = `https://me:${SECRET}@${HOST}:${port}/simple`;
+    const config = join(user.home, "closed.json");
+    writeFileSync(config, JSON.stringify({}));
+    const script = "env | grep ^PIP_INDEX_URL=; curl -sS http://api.example.com/";
+    const ended = await skerry(["--config", config, "exec", "--allow", "pip", "--", "sh", "-c", script], {
+      PIP_INDEX_URL: index,
+    });
+    expect(ended).toEqual({
+      status: 0,
+      stdout: `PIP_INDEX_URL=https://${HOST}:${port}/simple\napi.example.com is not allowed by rule --allow-domain\n`,
+      stderr: [
+        `skerry: --allow pip: what ${HOST} is shown as credentials stays outside; --secret puts them in at the edge\n`,
+        "skerry: api.example.com is not allowed by rule --allow-domain\n",
+      ].join(""),
+    });
+    const unknown = await skerry(["exec", "--allow", "npn", "--", "true"]);
+    expect(unknown).toMatchObject({ status: 64, stderr: expect.stringContaining("hint: Did you mean npm?") });
+  });
+
+  it("warns of --allow-internet, which leaves this machine shut", async () => {
+    const config = join(user.home, "closed.json");
+    writeFileSync(config, JSON.stringify({}));
+    const curl = ["curl", "-sS", "http://169.254.169.254/"];
+    const ended = await skerry(["--config", config, "exec", "--allow-internet", "--", ...curl]);
+    const refusal = "169.254.169.254 (metadata) is not allowed by rule sandbox.network.allowedIps";
+    expect(ended).toEqual({
+      status: 0,
+      stdout: `${refusal}\n`,
+      stderr: `skerry: warning: --allow-internet opens every public host: what a program reads, it can send anywhere\nskerry: ${refusal}\n`,
+    });
+  });
+
   it("puts a secret in for its host, and the value is nowhere else", async () => {
     const script = [
       "env > env.txt",

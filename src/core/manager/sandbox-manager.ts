@@ -448,15 +448,15 @@ export class SandboxManager {
     return this.#control.changeEgress(this.#nameFor(key), change);
   }
 
-  /** What is true of every sandbox here, for the texts that a model reads. */
+  /** What is true of every sandbox here, for the texts that a model reads. @internal */
   get facts(): SandboxFacts {
     return sandboxFacts(this.#config, this.#options, this.#egress);
   }
 
-  /** What is installed inside, asked of a sandbox that is thrown away. */
+  /** What is installed inside, asked of a sandbox that is thrown away. @internal */
   async findPrograms(): Promise<InstalledPrograms> {
     await using sandbox = await this.startSandbox(`facts-${randomUUID()}`, { ephemeral: true });
-    return findPrograms(sandbox);
+    return await findPrograms(sandbox);
   }
 
   /** What a session may reach is for the policy to say, not for a person. @internal */

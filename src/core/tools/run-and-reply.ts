@@ -102,7 +102,7 @@ function printedText(result: ToolResult): string {
 function limitWords({ reason, executionTimeMs }: ToolResult, { timeoutMs = 0 }: ToolCall): string[] {
   if (reason === "memory")
     return [
-      "Everything in the sandbox shares its memory limit. Use less at a time, or ask the person for more: --memory, or sandbox.limits.memory.",
+      "Everything in the sandbox shares its memory limit. Use less at a time, or ask the person to raise it: sandbox.limits.memory, or the option for it where the sandbox is started.",
     ];
   if (reason === "output-limit") return ["Print less, or write it to a file and read a part of that."];
   if (reason !== "timeout") return [];

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
@@ -32,6 +33,8 @@ const HOST_ETC = [
   "ssl/certs",
   "ssl/openssl.cnf",
   "localtime",
+  // What the distribution is stands below /usr as well.
+  "os-release",
   "mime.types",
   "protocols",
   "services",
@@ -125,7 +128,10 @@ function fill(directory: string, prebuilt: ReturnType<typeof findPrebuilt>): voi
     writeFileSync(join(directory, "etc", name), content);
     chmodSync(join(directory, "etc", name), 0o444);
   }
-  for (const path of ["etc", "etc/ssl", "empty"]) chmodSync(join(directory, path), 0o755);
+  // Agents write python for what Debian calls python3 alone. It comes last in PATH: one of the host's own wins.
+  mkdirSync(join(directory, "bin"));
+  symlinkSync("/usr/bin/python3", join(directory, "bin", "python"));
+  for (const path of ["bin", "etc", "etc/ssl", "empty"]) chmodSync(join(directory, path), 0o755);
 }
 
 /** Changes when the host's certificates, libraries or time zone do, or the filter: then a new copy is made. */

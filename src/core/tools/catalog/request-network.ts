@@ -54,7 +54,7 @@ function askedFor(host: string, isDecidedByPolicy: boolean): AskedHost {
     if (isDecidedByPolicy) return { name, refusal: decidedByPolicy(name) };
     if (!name.includes("*") && rangeComplaint(name) !== undefined) return { name };
     const refusal = new SandboxError("INVALID_ARGUMENT", "Only one host by its name can be asked for", {
-      hint: "The person opens more with skerry egress allow.",
+      hint: "The person can open more than that without being asked.",
     });
     return { name, refusal };
   } catch (error) {

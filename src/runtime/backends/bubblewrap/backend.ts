@@ -23,6 +23,7 @@ import { GUEST_LAYOUT, GUEST_RUNTIME } from "../linux/guest-layout.js";
 import { findHostFacts, type HostFacts } from "../linux/host-facts.js";
 import { probeHost } from "../linux/probe-host.js";
 import { loadSeccompFilter } from "../linux/seccomp/filter.js";
+import { processorVariables } from "../linux/shown-limits.js";
 import { forgetStart, startError } from "../linux/start-trial.js";
 import { DEFAULT_USER_RANGE } from "../linux/user-range.js";
 import { findImageTools } from "../linux/workspace/workspace-image.js";
@@ -102,6 +103,7 @@ class BubblewrapBackend implements SandboxBackend {
         id: spec.id,
         runner,
         ...GUEST_LAYOUT,
+        baseEnv: { ...GUEST_LAYOUT.baseEnv, ...processorVariables(spec.limits) },
         hostWorkspace,
         directoryUntouched: mount !== undefined,
         cgroup,

@@ -4,7 +4,7 @@ export const GUEST_RUNTIME = "/opt/skerry";
 
 /** The environment that every command inside starts from. */
 export const BASE_ENV = {
-  PATH: "/usr/local/bin:/usr/bin:/bin",
+  PATH: `/usr/local/bin:/usr/bin:/bin:${GUEST_RUNTIME}/bin`,
   HOME: GUEST_WORKSPACE,
   USER: "agent",
   LOGNAME: "agent",

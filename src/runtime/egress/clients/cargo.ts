@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { ClientConfiguration } from "./client.js";
 import { readMirror } from "./mirror.js";
-import { type Entry, parseSections } from "./sections.js";
+import { parseSections, type SectionEntry } from "./sections.js";
 import { type ClientSources, variable } from "./sources.js";
 
 const DEFAULT_HOSTS = ["index.crates.io", "static.crates.io", "crates.io"];
@@ -52,7 +52,7 @@ function table(path: readonly string[], key: string, url?: string): string[] {
   return [`[${path.map((part) => JSON.stringify(part)).join(".")}]`, `${key} = ${JSON.stringify(value)}`];
 }
 
-function readEntries(sources: ClientSources): Entry[] {
+function readEntries(sources: ClientSources): SectionEntry[] {
   const home = variable(sources, "CARGO_HOME") ?? join(sources.home, ".cargo");
   const text = sources.read(join(home, "config.toml")) ?? sources.read(join(home, "config")) ?? "";
   return parseSections(text);

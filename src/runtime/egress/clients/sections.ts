@@ -1,5 +1,5 @@
 /** One `key = value` of a file, below the header that it stands under. */
-export interface Entry {
+export interface SectionEntry {
   /** `["url", "https://mirror.example/"]` of `[url "https://mirror.example/"]`. */
   readonly section: readonly string[];
   readonly key: string;
@@ -10,7 +10,7 @@ export interface Entry {
  * Reads what the files of pip, npm, git and cargo have in common: headers, `key = value`, comments, and values that go on in
  * indented lines. Whatever it cannot read is left out.
  */
-export function parseSections(text: string): Entry[] {
+export function parseSections(text: string): SectionEntry[] {
   const entries: { section: readonly string[]; key: string; value: string }[] = [];
   let section: readonly string[] = [];
   let last: { value: string } | undefined;

@@ -4,6 +4,7 @@ import type { CreateSpec } from "../../backend.js";
 import type { GuestRuntime } from "../../guest-runtime.js";
 import { GUEST_RUNTIME, GUEST_WORKSPACE } from "../guest-layout.js";
 import { HIDDEN_PROC } from "../hidden-proc.js";
+import { meminfoFile } from "../shown-limits.js";
 import { workspacePath } from "../workspace/workspace-mount.js";
 import { filesystemArguments, hide } from "./host-paths.js";
 import { SECCOMP_FD, type SharedDirectories } from "./launch-request.js";
@@ -73,6 +74,9 @@ export function sandboxArguments(
   return closed(common, spec.limits.tmpMb, [
     ...filesystemArguments(spec.filesystem, join(runtime.directory, "empty")),
     ...["--bind", workspacePath(spec), GUEST_WORKSPACE],
+    ...(spec.limits.memoryMb === undefined
+      ? []
+      : ["--ro-bind", meminfoFile(runtime, spec.limits.memoryMb), "/proc/meminfo"]),
   ]);
 }
 
