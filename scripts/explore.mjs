@@ -84,7 +84,8 @@ async function explore(seed, paths) {
     if (status === "failed" && failed.length === 0) note(seed, file, "the whole file", message);
     for (const each of failed) note(seed, file, each.fullName, each.failureMessages.join("\n"));
   }
-  if (status !== 0 && failures.length === before) note(seed, paths.join(" "), "the run", `Vitest ended with ${status}`);
+  if (status !== 0 && failures.length === before)
+    note(seed, paths.join(" "), "the run", `Vitest ended with ${status}`);
 }
 
 function note(seed, file, test, message) {
