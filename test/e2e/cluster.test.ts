@@ -10,7 +10,7 @@ import { descendantsOf, isAlive } from "../setup/server-process.js";
 import { createDatabase } from "../setup/test-databases.js";
 
 /** Nothing that a busy machine does in its sleep, and not long to wait for. */
-const LEASE = "8s";
+const LEASE = "16s";
 /** A lease, a look, and a machine that is busy with other things. */
 const STATED_MS = 60_000;
 const POLICY = `
