@@ -14,6 +14,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { getBackend, listBackends } from "../../src/backend.js";
+import { temporaryDirectory } from "../setup/clean-up.js";
 import { startDocker } from "../setup/docker.js";
 import { ADDRESSES, PUBLIC_V6, RESOLVER } from "./addresses.js";
 import type { NetworkNamespace } from "./network-namespace.js";
@@ -162,9 +163,10 @@ const CONTAINERS: readonly string[] = ["docker", "gvisor"];
 /** The backends of this host that say they tell hosts apart, by their own words. */
 export async function perHostBackends(): Promise<string[]> {
   const names = listBackends().filter((name) => !CONTAINERS.includes(name));
+  const stateDir = temporaryDirectory();
   const claims = await Promise.all(
     names.map(async (name) => {
-      const backend = await getBackend(name, { stateDir: "/tmp/skerry-never-made", options: undefined });
+      const backend = await getBackend(name, { stateDir, options: undefined });
       const { available, capabilities } = await backend.probe();
       return available && capabilities.network === "per-host" ? [name] : [];
     }),
