@@ -134,12 +134,15 @@ function fill(directory: string, prebuilt: ReturnType<typeof findPrebuilt>): voi
   for (const path of ["bin", "etc", "etc/ssl", "empty"]) chmodSync(join(directory, path), 0o755);
 }
 
-/** Changes when the host's certificates, libraries or time zone do, or the filter: then a new copy is made. */
+/** Goes up when `fill` puts something else into the directory. */
+const LAYOUT = 2;
+
+/** Changes when the host's certificates, libraries or time zone do, the filter, or the layout: then a new copy is made. */
 function hostVersion(): string {
   const times = HOST_ETC.map((name) => statSync(join("/etc", name), { throwIfNoEntry: false })?.mtimeMs ?? 0);
   const filter = statSync(filterPath(process.arch), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   return createHash("sha256")
-    .update([...times, filter].join())
+    .update([...times, filter, LAYOUT].join())
     .digest("hex")
     .slice(0, 8);
 }

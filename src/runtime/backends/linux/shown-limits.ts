@@ -1,5 +1,5 @@
-import { chmodSync, existsSync, renameSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Limits } from "../backend.js";
 import type { GuestRuntime } from "../guest-runtime.js";
 
@@ -9,8 +9,12 @@ import type { GuestRuntime } from "../guest-runtime.js";
  */
 export function meminfoFile({ directory }: GuestRuntime, memoryMb: number): string {
   const kilobytes = Math.floor(memoryMb * 1024);
-  const path = join(dirname(directory), `meminfo-${kilobytes}`);
+  // In the runtime, which every backend shows: srt shows nothing beside it.
+  const files = join(directory, "meminfo");
+  const path = join(files, String(kilobytes));
   if (existsSync(path)) return path;
+  // Which limits others have is nobody's business.
+  if (mkdirSync(files, { recursive: true }) !== undefined) chmodSync(files, 0o711);
   const lines = Object.entries({
     MemTotal: kilobytes,
     MemFree: kilobytes,
