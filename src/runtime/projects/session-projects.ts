@@ -148,7 +148,7 @@ export class SessionProjects {
       });
     }
     throw new SandboxError("NOT_FOUND", "No directory was copied into this session", {
-      hint: "Copy one in with --mount DIR, or mounts of the library.",
+      hint: "Copy one in first: mount it when the session is opened or a program is run.",
     });
   }
 }

@@ -43,7 +43,7 @@ export class SourceDirectory {
     const found = unlessAbsent(given, () => statSync(path));
     if (!found.isDirectory()) {
       throw new SandboxError("FILE_TYPE", `${escapeFileName(given)} is not a directory`, {
-        hint: "Name a directory; single files go in with --input.",
+        hint: "Name a directory; a single file goes in as a file.",
       });
     }
     const state = unlessMissing(undefined, () => realpathSync(stateDir));

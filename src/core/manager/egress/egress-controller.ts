@@ -25,9 +25,9 @@ import {
 import type { EgressConnection, NetworkInit, RunningSandbox } from "../../../runtime/sandbox/index.js";
 import type { Config } from "../../config/index.js";
 import type { Metrics } from "../../metrics/index.js";
-import type { NetworkFacts } from "../facts/sandbox-facts.js";
 import type { SandboxConnection, SandboxManagerOptions } from "../manager-options.js";
 import { egressRulesOfDecision, noEgressOfDecision } from "./egress-of-decision.js";
+import type { NetworkFacts } from "./network-facts.js";
 
 /** Where programs inside find the certificates that they trust. */
 const CERTIFICATES = "/tmp/.skerry/certificates.pem";

@@ -1,6 +1,7 @@
 import type { Config } from "../../config/index.js";
 import { DEFAULT_LIMITS } from "../../config/index.js";
 import type { EgressController } from "../egress/egress-controller.js";
+import type { NetworkFacts } from "../egress/network-facts.js";
 import type { SandboxManagerOptions } from "../manager-options.js";
 
 /** What is true of every sandbox of a manager, for the texts that a model reads. */
@@ -13,15 +14,6 @@ export interface SandboxFacts {
   /** Directories of this host that programs inside see under the same path. */
   readonly shared: readonly { readonly path: string; readonly writable: boolean }[];
 }
-
-/** What can be reached, before any session's own changes. */
-export type NetworkFacts =
-  | { readonly kind: "none" }
-  /** Names of hosts, some with a port. */
-  | { readonly kind: "hosts"; readonly hosts: readonly string[] }
-  | { readonly kind: "internet" }
-  /** A policy says it for every call. */
-  | { readonly kind: "policy" };
 
 export function sandboxFacts(
   { limits, runtime, filesystem }: Config["sandbox"],

@@ -44,6 +44,11 @@ function notHere(name: string, { problems, code }: Probe): SandboxError {
 }
 
 function unavailable(tried: readonly (readonly [string, Probe])[]): SandboxError {
+  // What is wrong with the configuration of the first is wrong for all: nothing has to be installed.
+  const first = tried[0]?.[1];
+  const [problem] = first?.problems ?? [];
+  if (first?.code === "CONFIG_INVALID" && problem !== undefined)
+    return new SandboxError(first.code, problem.what, { hint: problem.remedy });
   const reasons = tried.map(
     ([name, { problems }]) => `${name}: ${problems[0]?.what ?? "not available here"}`,
   );
