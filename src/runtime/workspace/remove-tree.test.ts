@@ -17,7 +17,8 @@ beforeEach(() => {
 });
 
 afterEach(() => {
-  expect(openDescriptors()).toBe(descriptors);
+  // Earlier files of this process may close some meanwhile.
+  expect(openDescriptors()).toBeLessThanOrEqual(descriptors);
 });
 
 describe("removeTree", () => {

@@ -306,7 +306,7 @@ describe("file_list and file_search", () => {
   });
 
   it("give an expression three seconds for all files together", async () => {
-    for (let id = 0; id < 15; id++) await sandbox.files.write(`slow/${id}.txt`, `${"a".repeat(24)}b`);
+    for (let id = 0; id < 15; id++) await sandbox.files.write(`slow/${id}.txt`, `${"a".repeat(26)}b`);
     const reply = await tools.call("file_search", { content: "^(a+)+$", regex: true, path: "slow" });
     expect(reply).toMatchObject(
       failed("INVALID_ARGUMENT", "The regular expression takes too long on these files"),
