@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -173,7 +173,7 @@ async function surviveNothing(
   await once(victim, "close");
   expect(await eventually(() => alive() === 0, 5000)).toBe(true);
   // Root reaps for everybody: the directory must be its own.
-  if (user.uid !== undefined) execFileSync("chown", ["-R", "0:0", stateDir]);
+  if (user.uid !== undefined) execFileSync("chown", ["-R", "0:0", stateDir, ...elsewhere(stateDir)]);
   const manager = new SandboxManager({
     stateDir,
     backend,
@@ -186,6 +186,13 @@ async function surviveNothing(
   } finally {
     await manager.close();
   }
+}
+
+/** What sandbox-runtime has below /tmp, where the path of the state directory leaves no room for a socket's. */
+function elsewhere(stateDir: string): string[] {
+  const folder = join(stateDir, "srt");
+  const entries = existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [];
+  return entries.filter((each) => each.isSymbolicLink()).map(({ name }) => readlinkSync(join(folder, name)));
 }
 
 async function eventually(holds: () => boolean, withinMs: number): Promise<boolean> {
