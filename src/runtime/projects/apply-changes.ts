@@ -13,6 +13,7 @@ import {
   withParent,
 } from "../workspace/index.js";
 import type { ProjectChange, ProjectChanges } from "./find-changes.js";
+import { findGitDirectories, isBelowAny } from "./git-directory.js";
 import { isInGit } from "./left-out.js";
 import { type FileState, isSame, type Project } from "./project.js";
 import type { ContentStore, Kept, ProjectStore } from "./project-store.js";
@@ -39,8 +40,9 @@ export async function findConflicts(
 ): Promise<ProjectConflict[]> {
   const outside = new Outside(source);
   const conflicts: ProjectConflict[] = [];
+  const repositories = outside.repositoriesWith(changes);
   for (const change of changes) {
-    const why = await outside.obstacle(change);
+    const why = isBelowAny(change.path, repositories) ? IN_REPOSITORY : await outside.obstacle(change);
     if (why !== undefined) conflicts.push({ path: change.path, why });
   }
   return conflicts;
@@ -116,6 +118,24 @@ class Outside {
     this.#tree = new HostTree({ descriptor: source.fd, owner: undefined });
   }
 
+  /** The directories in which the changes would make, or find, a repository: what git does there is what its files say. */
+  repositoriesWith(changes: readonly ProjectChange[]): ReadonlySet<string> {
+    const coming = changes.filter(({ after }) => after !== undefined).map(({ path }) => path);
+    return findGitDirectories(coming, (directory, name) =>
+      this.#hasEntry(directory === "" ? name : `${directory}/${name}`),
+    );
+  }
+
+  #hasEntry(path: string): boolean {
+    try {
+      return this.#nodeAt(path) !== undefined;
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error;
+      // Not even its directory is one; what cannot be looked at counts as there.
+      return error.code !== "FILE_TYPE" && error.code !== "PATH_TRAVERSAL";
+    }
+  }
+
   /** Why a change must not be written now. */
   async obstacle({ path, before, after }: ProjectChange): Promise<string | undefined> {
     if (isInGit(path)) return "is git's own";
@@ -187,6 +207,7 @@ class Outside {
   }
 }
 
+const IN_REPOSITORY = "would be in a git repository that is no .git: git would do what its files say";
 const OBSTACLES: Partial<Record<ErrorCode, string>> = {
   FILE_TYPE: "is a directory or a special file outside, or below a file",
   PATH_TRAVERSAL: "is behind a symbolic link outside",

@@ -1,3 +1,5 @@
+import { foldName } from "./git-directory.js";
+
 /** Why something does not go from one side to the other. */
 export type LeftOutReason =
   | "git"
@@ -69,11 +71,8 @@ const TOKEN = /_auth|_password|authtoken|authident/i;
 
 /** True for a name that git would take for its own directory, on this system or on one that ignores case. */
 function isGitName(name: string): boolean {
-  const plain = name
-    .normalize("NFKC")
-    .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, "")
-    .toLowerCase();
-  return plain.replace(/[. ]+$/, "") === ".git" || plain === "git~1";
+  const plain = foldName(name);
+  return plain === ".git" || plain === "git~1";
 }
 
 /** True for a path with such a name anywhere in it. */
