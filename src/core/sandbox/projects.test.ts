@@ -114,6 +114,41 @@ describe("a directory that is copied in", () => {
     );
   });
 
+  it.each(["repo/.git", "repo/.git/hooks", "bare", "bare/hooks"])(
+    "is not a repository's own: %s",
+    async (path) => {
+      mkdirSync(join(project, "repo/.git/hooks"), { recursive: true });
+      for (const name of ["objects", "refs", "hooks"])
+        mkdirSync(join(project, "bare", name), { recursive: true });
+      put({ "bare/HEAD": "ref: refs/heads/main\n" });
+      await expect(open({ mounts: [{ source: join(project, path) }] })).rejects.toThrow(
+        code("INVALID_ARGUMENT"),
+      );
+    },
+  );
+
+  it("leaves out what .git/info/exclude names, at the top, in a worktree and below", async () => {
+    put({ ".git/info/exclude": "*.skip\n", ".git/worktrees/w/commondir": "../..\n", "a.skip": "x", a: "1" });
+    put({ "w/.git": `gitdir: ${join(project, ".git/worktrees/w")}\n`, "w/b.skip": "x", "w/b": "1" }, root);
+    const paths = async (source: string) => {
+      const sandbox = await open({ mounts: [{ source }] });
+      return (await sandbox.exec(["ls"])).stdout;
+    };
+    expect(await paths(project)).toBe("a\n");
+    expect(await paths(join(root, "w"))).toBe("b\n");
+  });
+
+  it("has the rules of the .gitignore above, both ways, and of one that begins with a byte order mark", async () => {
+    mkdirSync(join(project, ".git"));
+    put({ ".gitignore": "\uFEFF*.log\n", "sub/a": "1", "sub/a.log": "x" });
+    const sandbox = await open({ mounts: [{ source: join(project, "sub") }] });
+    expect((await sandbox.exec("ls; touch b.log")).stdout).toBe("a\n");
+    expect(await sandbox.projects.changes()).toMatchObject({
+      changes: [],
+      leftOut: [{ path: "b.log", why: "ignored" }],
+    });
+  });
+
   it("has a size and a number of files that it may not exceed", async () => {
     put({ a: "12345", b: "1", c: "1" });
     const config = async (projects: object) => parseConfig({ sandbox: { projects } }, "test");
@@ -345,6 +380,35 @@ open("unreadable", "w").write("x"); os.chmod("unreadable", 0)
     expect(readFileSync(join(project, "src/a"), "utf8")).toBe("1");
     expect(statSync(join(project, "setuid")).mode & 0o7000).toBe(0);
     expect(statSync(join(project, "hard")).nlink).toBe(1);
+  });
+
+  it.each<[string, string[], string[]]>([
+    ["whole", [], ["HEAD", "refs/.keep", "objects/.keep", "config"]],
+    ["in other letters", [], ["head", "REFS/.keep", "Objects/.keep", "config"]],
+    ["of which the rest is outside", ["HEAD", "refs/.keep"], ["objects/.keep", "config"]],
+    ["that is there", ["HEAD", "refs/.keep", "objects/.keep"], ["config", "hooks/pre-commit"]],
+    ["whose parts are elsewhere", [], ["HEAD", "commondir", "config"]],
+  ])("makes no directory a repository: %s", async (_, there, made) => {
+    put({ keep: "1" });
+    const sandbox = await open();
+    put(Object.fromEntries(there.map((name) => [`tools/x/${name}`, "ref: refs/heads/main\n"])));
+    await python(
+      sandbox,
+      `
+import os
+for name in ${JSON.stringify(made)}:
+    os.makedirs(os.path.dirname("tools/x/" + name), exist_ok=True); open("tools/x/" + name, "w").write("x")
+open("keep", "w").write("2")
+`,
+    );
+    const { conflicts } = await sandbox.projects.changes();
+    expect(conflicts).toHaveLength(made.length);
+    expect(conflicts[0]?.why).toContain("git repository");
+    await expect(sandbox.projects.apply()).rejects.toThrow(code("CONFLICT"));
+    expect(readFileSync(join(project, "keep"), "utf8")).toBe("1");
+    expect(existsSync(join(project, "tools/x/config"))).toBe(false);
+    await sandbox.files.getDirectory("tools", join(root, "out"));
+    expect(existsSync(join(root, "out/x/config"))).toBe(there.length > 0);
   });
 
   it("reaches no file through a directory that became a link outside", async () => {

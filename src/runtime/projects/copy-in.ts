@@ -59,7 +59,8 @@ export async function copyIn(
   for (const { path, target: to } of links) base.set(path, { type: "symlink", target: to });
   await removeGone(tree, inside, base, earlier);
 
-  store.save({ source: source.path, target, copiedAt: new Date().toISOString(), base });
+  const above = [...source.ignoredAbove()].filter(({ text }) => text !== "");
+  store.save({ source: source.path, target, copiedAt: new Date().toISOString(), above, base });
   const { entries, bytes, leftOut } = listing;
   return { source: source.path, target, files: entries.length, bytes, leftOut, isCopied: true };
 }

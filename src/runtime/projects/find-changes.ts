@@ -218,8 +218,9 @@ const UNREADABLE: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** The rules that held when it was copied in: a program inside cannot choose what is looked at. */
-function rulesOf({ base }: Project, store: ProjectStore): IgnoreRules {
+function rulesOf({ base, above = [] }: Project, store: ProjectStore): IgnoreRules {
   const rules = new IgnoreRules();
+  for (const { prefix, text } of above) rules.addAbove(prefix, text);
   const blobs = store.blobs();
   for (const [path, state] of base) {
     if (state.type !== "file" || !/(?:^|\/)\.gitignore$/.test(path)) continue;

@@ -10,6 +10,8 @@ export interface Project {
   /** In the workspace; "" is the workspace itself. */
   readonly target: string;
   readonly copiedAt: string;
+  /** The rules of `.gitignore` files above it that held then. */
+  readonly above?: readonly { readonly prefix: string; readonly text: string }[];
   /** By path in the project. Changes are differences from these. */
   readonly base: ReadonlyMap<string, FileState>;
 }
