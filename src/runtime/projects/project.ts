@@ -23,6 +23,12 @@ export function isSame(one: FileState | undefined, other: FileState | undefined)
   return other.type === "file" && one.sha256 === other.sha256 && one.executable === other.executable;
 }
 
+/** The directories on the way to a path, the uppermost first. */
+export function parentsOf(path: string): string[] {
+  const parts = path.split("/");
+  return parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join("/"));
+}
+
 /** Where a file of the project is in the workspace. */
 export function insidePath({ target }: Pick<Project, "target">, path: string): string {
   return target === "" ? path : `${target}/${path}`;

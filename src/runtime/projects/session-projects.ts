@@ -3,7 +3,7 @@ import type { WorkspaceTree } from "../workspace/index.js";
 import type { AppliedChanges, ProjectConflict } from "./apply-changes.js";
 import type { CopiedIn } from "./copy-in.js";
 import type { CopiedTree } from "./copy-tree.js";
-import type { ProjectChanges } from "./find-changes.js";
+import type { ComparedChanges, ProjectChanges } from "./find-changes.js";
 import { type MountRequest, parseMounts, parseTarget, refuseOverlap } from "./mount-request.js";
 import type { ShownChange } from "./patch.js";
 import type { Project } from "./project.js";
@@ -123,13 +123,13 @@ export class SessionProjects {
     });
   }
 
-  async #apply(found: ProjectChanges, stage: ContentStore): Promise<AppliedChanges> {
+  async #apply(found: ComparedChanges, stage: ContentStore): Promise<AppliedChanges> {
     const { applyChanges, SourceDirectory } = await load();
     using source = SourceDirectory.reopen(found.source, this.store);
     return await applyChanges(found, this.#project(found.target), source, this.store, stage);
   }
 
-  async #compare(project: Project, stage: ContentStore): Promise<ProjectChanges> {
+  async #compare(project: Project, stage: ContentStore): Promise<ComparedChanges> {
     const { findChanges } = await load();
     return this.files.use((tree, programs) => findChanges(project, tree, this.store, stage, programs), {
       writes: false,
