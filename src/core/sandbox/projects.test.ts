@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -317,6 +318,81 @@ os.makedirs("n/m"); open("n/m/o", "w").write("x")
     expect((await sandbox.exec("cat a d/f d/g; readlink l; stat -c %a run.sh; ls")).stdout).toBe(
       "111a\n755\na\nd\nl\nrun.sh\n",
     );
+  });
+
+  it("can be dropped where links and special files stand for files", async () => {
+    put({ a: "1", b: "1", c: "1", d: "1", "e/f": "1" });
+    const sandbox = await open();
+    await python(
+      sandbox,
+      `
+import os
+for name in "abcd": os.remove(name)
+os.symlink("/etc/passwd", "a"); os.symlink("../x", "b"); os.mkfifo("c")
+open("e/f", "w").write("2")
+`,
+    );
+    await sandbox.projects.discard();
+    expect((await sandbox.exec(["cat", "a", "b", "c", "d", "e/f"])).stdout).toBe("11111");
+  });
+
+  it("turn files into directories and back, in either direction", async () => {
+    put({ file: "1", "dir/x": "1", "dir/y/z": "1", away: "1" });
+    symlinkSync("away", join(project, "link"));
+    const { SandboxManager } = await import("../manager/index.js");
+    await using manager = new SandboxManager({ stateDir: join(root, "state"), backend: "bubblewrap" });
+    const sandbox = await manager.getSandbox("kinds", { mounts: [{ source: project }] });
+    await python(
+      sandbox as unknown as Sandbox,
+      `
+import os, shutil
+os.remove("file"); os.mkdir("file"); open("file/in", "w").write("2")
+os.remove("link"); os.mkdir("link"); open("link/in", "w").write("2")
+shutil.rmtree("dir"); open("dir", "w").write("2")
+`,
+    );
+    put({ "dir/only-outside": "x" });
+    expect((await sandbox.projects.changes()).conflicts.map(({ path }) => path)).toEqual(["dir"]);
+    rmSync(join(project, "dir/only-outside"));
+    expect((await sandbox.projects.changes()).conflicts).toEqual([]);
+    await sandbox.projects.apply();
+    expect(["file/in", "link/in", "dir"].map((path) => readFileSync(join(project, path), "utf8"))).toEqual([
+      "2",
+      "2",
+      "2",
+    ]);
+    for (const path of ["file", "link", "dir"]) rmSync(join(project, path), { recursive: true });
+    put({ file: "3", "dir/x": "3", link: "3" });
+    expect(await manager.copyIn("kinds", [{ source: project }])).toMatchObject([{ isCopied: true }]);
+    expect((await sandbox.exec(["cat", "file", "dir/x", "link"])).stdout).toBe("333");
+    expect((await sandbox.projects.changes()).changes).toEqual([]);
+  });
+
+  it("keep the directories that are there on both sides, and whose the files are", async () => {
+    put({ "d/old": "1", "gone/x": "1", "stays/x": "1", own: "1" });
+    chmodSync(join(project, "d"), 0o2750);
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) {
+      chownSync(join(project, "d"), 1234, 1235);
+      chownSync(join(project, "own"), 1236, 1237);
+    }
+    chmodSync(join(project, "d"), 0o2750);
+    const before = statSync(join(project, "d"));
+    const sandbox = await open();
+    await python(
+      sandbox,
+      `
+import os
+os.rename("d/old", "d/new"); os.remove("gone/x"); os.rmdir("gone"); os.remove("stays/x")
+open("own", "w").write("2"); os.makedirs("d/deep"); open("d/deep/x", "w").write("2")
+`,
+    );
+    await sandbox.projects.apply();
+    const now = statSync(join(project, "d"));
+    expect([now.ino, now.mode, now.uid, now.gid]).toEqual([before.ino, before.mode, before.uid, before.gid]);
+    expect([existsSync(join(project, "gone")), existsSync(join(project, "stays"))]).toEqual([false, true]);
+    const owners = ["own", "d/new", "d/deep", "d/deep/x"].map((path) => statSync(join(project, path)).uid);
+    if (isRoot) expect(owners).toEqual([1236, 1234, 1234, 1234]);
   });
 
   it("are told of each of several directories, which do not overlap", async () => {
