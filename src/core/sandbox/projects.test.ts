@@ -115,13 +115,13 @@ describe("a directory that is copied in", () => {
     );
   });
 
-  it.each(["repo/.git", "repo/.git/hooks", "bare", "bare/hooks"])(
-    "is not a repository's own: %s",
+  it.each(["repo/.git", "repo/.git/hooks", "bare", "bare/hooks", ".ssh", ".AWS", ".docker/x"])(
+    "is not git's own, or one of secrets: %s",
     async (path) => {
       mkdirSync(join(project, "repo/.git/hooks"), { recursive: true });
       for (const name of ["objects", "refs", "hooks"])
         mkdirSync(join(project, "bare", name), { recursive: true });
-      put({ "bare/HEAD": "ref: refs/heads/main\n" });
+      put({ "bare/HEAD": "ref: refs/heads/main\n", ".ssh/a": "1", ".AWS/a": "1", ".docker/x/a": "1" });
       await expect(open({ mounts: [{ source: join(project, path) }] })).rejects.toThrow(
         code("INVALID_ARGUMENT"),
       );

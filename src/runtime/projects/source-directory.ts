@@ -7,7 +7,7 @@ import { expandHome } from "../../kit/expand-home.js";
 import { unlessMissing } from "../../kit/if-missing.js";
 import { type Owner, openHostDirectory } from "../workspace/index.js";
 import { isGitDirectory } from "./git-directory.js";
-import { isInGit } from "./left-out.js";
+import { isInGit, isSecretDirectory } from "./left-out.js";
 
 /** No project is in these, and some never end. */
 const SYSTEM = ["/proc", "/sys", "/dev", "/run"];
@@ -104,6 +104,8 @@ function refuseNoProject(path: string, state: string | undefined): void {
     throw refused("These are git's own files, and no project", "Name the directory that git keeps them for.");
   if (path === "/" || SYSTEM.some((each) => isWithin(path, each)))
     throw refused(`${path} is the system's, and no project`, "Name the directory of the project.");
+  if (path.split(sep).some(isSecretDirectory))
+    throw refused("This directory is for secrets", "Name the directory of the project.");
   if (path === realHome()) throw refused("This is the whole home directory", "Name a directory in it.");
   if (state !== undefined && isWithin(path, state))
     throw refused(
