@@ -176,6 +176,34 @@ describe("a directory that is copied in", () => {
   });
 });
 
+describe("a copy that was killed", () => {
+  it("is known from its first file on, and is finished by the next mount", async () => {
+    for (let count = 0; count < 300; count++) put({ [`d/${count}`]: "1" });
+    const stateDir = join(root, "state");
+    const { SandboxManager } = await import("../manager/index.js");
+    await using manager = new SandboxManager({ stateDir, backend: "bubblewrap" });
+    const handle = await manager.getSandbox("killed");
+    await handle.exec(["true"]);
+    const [session] = readdirSync(join(stateDir, "sessions"));
+    const record = join(stateDir, "sessions", session!, "projects/projects.json");
+    const copying = manager.copyIn("killed", [{ source: project }]);
+    while (!existsSync(record)) await new Promise(setImmediate);
+    const atFirst = readFileSync(record, "utf8");
+    await copying;
+    // As a kill would leave it.
+    writeFileSync(record, atFirst);
+    await handle.exec("rm d/7; echo half > d/8");
+    await expect(handle.projects.changes()).rejects.toThrow(code("CONFLICT"));
+    rmSync(join(project, "d/9"));
+    put({ "d/9/now": "1" });
+    expect(await manager.copyIn("killed", [{ source: project }])).toMatchObject([
+      { isCopied: true, files: 300 },
+    ]);
+    expect((await handle.exec(["cat", "d/7", "d/8", "d/9/now"])).stdout).toBe("111");
+    expect((await handle.projects.changes()).changes).toEqual([]);
+  });
+});
+
 describe("changes", () => {
   it("are a patch that git applies, and are applied, file by file", async () => {
     put({

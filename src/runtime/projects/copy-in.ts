@@ -37,6 +37,11 @@ export async function copyIn(
   const listing = listProject(source, store.limits);
   if (earlier === undefined) await refuseTaken(tree, { target }, listing.entries, store.limits.maxFiles);
   const inside = (path: string) => insidePath({ target }, path);
+  const above = [...source.ignoredAbove()].filter(({ text }) => text !== "");
+  const record = { source: source.path, target, copiedAt: new Date().toISOString(), above };
+  // Whoever ends this process now leaves files that the next copy must know as its own.
+  if (earlier === undefined || earlier.isCopying)
+    store.save({ ...record, isCopying: true, base: expected(listing.entries) });
   await removeGone(tree, inside, listing.entries, earlier);
   const base = new Map<string, FileState>();
   const parents = target === "" ? [] : [target];
@@ -58,10 +63,20 @@ export async function copyIn(
   const links = listing.entries.filter((entry) => entry.type === "symlink");
   await tree.link(links.map(({ path, target: to }) => ({ path: inside(path), target: byteNameOf(to) })));
   for (const { path, target: to } of links) base.set(path, { type: "symlink", target: to });
-  const above = [...source.ignoredAbove()].filter(({ text }) => text !== "");
-  store.save({ source: source.path, target, copiedAt: new Date().toISOString(), above, base });
+  store.save({ ...record, base });
   const { entries, bytes, leftOut } = listing;
   return { source: source.path, target, files: entries.length, bytes, leftOut, isCopied: true };
+}
+
+/** What a copy is to have, before any of it was read. */
+function expected(entries: readonly ListedEntry[]): Map<string, FileState> {
+  return new Map(
+    entries.map((entry): [string, FileState] =>
+      entry.type === "symlink"
+        ? [entry.path, { type: "symlink", target: entry.target }]
+        : [entry.path, { type: "file", sha256: "", size: entry.size, executable: false }],
+    ),
+  );
 }
 
 /** Makes room: what was copied before is gone outside, or something of another kind stands there. */

@@ -12,6 +12,8 @@ export interface Project {
   readonly copiedAt: string;
   /** The rules of `.gitignore` files above it that held then. */
   readonly above?: readonly { readonly prefix: string; readonly text: string }[];
+  /** The first copy has begun and is not done: the base is what it was to be. */
+  readonly isCopying?: true;
   /** By path in the project. Changes are differences from these. */
   readonly base: ReadonlyMap<string, FileState>;
 }

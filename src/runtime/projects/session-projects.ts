@@ -58,7 +58,7 @@ export class SessionProjects {
     const earlier = there.find((each) => each.target === target);
     if (earlier === undefined) refuseOverlap([...there.map((each) => each.target), target]);
     if (earlier !== undefined && earlier.source !== source.path) throw anotherThere(target);
-    if (earlier !== undefined && (await this.#hasChanges(earlier))) {
+    if (earlier !== undefined && !earlier.isCopying && (await this.#hasChanges(earlier))) {
       return { source: source.path, target, files: 0, bytes: 0, leftOut: [], isCopied: false };
     }
     return await this.files.use((tree) => copyIn(source, target, tree, this.store, earlier), {
@@ -141,6 +141,7 @@ export class SessionProjects {
     const found =
       target === undefined ? projects : projects.filter((each) => each.target === parseTarget(target));
     const [project] = found;
+    if (project?.isCopying) throw unfinished();
     if (project !== undefined && found.length === 1) return project;
     if (found.length > 1) {
       throw new SandboxError("INVALID_ARGUMENT", "The session has several projects", {
@@ -151,6 +152,12 @@ export class SessionProjects {
       hint: "Copy one in first: mount it when the session is opened or a program is run.",
     });
   }
+}
+
+function unfinished(): SandboxError {
+  return new SandboxError("CONFLICT", "The directory was not copied in to its end", {
+    hint: "Mount it again: that finishes the copy.",
+  });
 }
 
 function anotherThere(target: string): SandboxError {
