@@ -348,6 +348,28 @@ os.makedirs("n/m"); open("n/m/o", "w").write("x")
     );
   });
 
+  it("are compared with what was copied in at the snapshot that is restored", async () => {
+    put({ a: "1", b: "1" });
+    const { SandboxManager } = await import("../manager/index.js");
+    await using manager = new SandboxManager({ stateDir: join(root, "state"), backend: "bubblewrap" });
+    const handle = await manager.getSandbox("restored");
+    const empty = await handle.snapshots.create();
+    await manager.copyIn("restored", [{ source: project }]);
+    await handle.exec("echo inside > b");
+    const snapshot = await handle.snapshots.create();
+    await handle.projects.apply();
+    put({ a: "the person's own work" });
+    await manager.copyIn("restored", [{ source: project }]);
+    await handle.snapshots.restore(snapshot);
+    const found = await handle.projects.changes();
+    expect([brief(found.changes), found.conflicts]).toEqual([["modified b"], []]);
+    await handle.projects.apply();
+    expect(readFileSync(join(project, "a"), "utf8")).toBe("the person's own work");
+    await handle.snapshots.restore(empty);
+    await expect(handle.projects.apply()).rejects.toThrow(code("NOT_FOUND"));
+    expect(readdirSync(project)).toEqual(["a", "b"]);
+  });
+
   it("can be dropped where links and special files stand for files", async () => {
     put({ a: "1", b: "1", c: "1", d: "1", "e/f": "1" });
     const sandbox = await open();
