@@ -177,8 +177,8 @@ describe("skerry mcp --project", { timeout: 180_000 }, () => {
     expect(readFileSync(join(project, "a.txt"), "utf8")).toBe("one\n");
     const names = JSON.parse(skerry("snapshots", "ls", "-s", session!, "--json").stdout);
     expect(names.map(({ name }: { name: string }) => name)).toEqual([
-      "before file_write",
-      "before shell_exec",
+      expect.stringMatching(/^before file_write \(checkpoint /),
+      expect.stringMatching(/^before shell_exec \(checkpoint /),
     ]);
     expect(skerry("diff", "-s", session!, "--stat").stdout).toBe("M  a.txt  +1 -1\n");
     expect(skerry("apply", "-s", session!, "--yes")).toMatchObject({ status: 0 });

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  chownSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -114,6 +115,41 @@ describe("a directory that is copied in", () => {
     );
   });
 
+  it.each(["repo/.git", "repo/.git/hooks", "bare", "bare/hooks", ".ssh", ".AWS", ".docker/x"])(
+    "is not git's own, or one of secrets: %s",
+    async (path) => {
+      mkdirSync(join(project, "repo/.git/hooks"), { recursive: true });
+      for (const name of ["objects", "refs", "hooks"])
+        mkdirSync(join(project, "bare", name), { recursive: true });
+      put({ "bare/HEAD": "ref: refs/heads/main\n", ".ssh/a": "1", ".AWS/a": "1", ".docker/x/a": "1" });
+      await expect(open({ mounts: [{ source: join(project, path) }] })).rejects.toThrow(
+        code("INVALID_ARGUMENT"),
+      );
+    },
+  );
+
+  it("leaves out what .git/info/exclude names, at the top, in a worktree and below", async () => {
+    put({ ".git/info/exclude": "*.skip\n", ".git/worktrees/w/commondir": "../..\n", "a.skip": "x", a: "1" });
+    put({ "w/.git": `gitdir: ${join(project, ".git/worktrees/w")}\n`, "w/b.skip": "x", "w/b": "1" }, root);
+    const paths = async (source: string) => {
+      const sandbox = await open({ mounts: [{ source }] });
+      return (await sandbox.exec(["ls"])).stdout;
+    };
+    expect(await paths(project)).toBe("a\n");
+    expect(await paths(join(root, "w"))).toBe("b\n");
+  });
+
+  it("has the rules of the .gitignore above, both ways, and of one that begins with a byte order mark", async () => {
+    mkdirSync(join(project, ".git"));
+    put({ ".gitignore": "\uFEFF*.log\n", "sub/a": "1", "sub/a.log": "x" });
+    const sandbox = await open({ mounts: [{ source: join(project, "sub") }] });
+    expect((await sandbox.exec("ls; touch b.log")).stdout).toBe("a\n");
+    expect(await sandbox.projects.changes()).toMatchObject({
+      changes: [],
+      leftOut: [{ path: "b.log", why: "ignored" }],
+    });
+  });
+
   it("has a size and a number of files that it may not exceed", async () => {
     put({ a: "12345", b: "1", c: "1" });
     const config = async (projects: object) => parseConfig({ sandbox: { projects } }, "test");
@@ -137,6 +173,34 @@ describe("a directory that is copied in", () => {
     expect((await handle.exec("cat a; ls; echo 3 > a")).stdout).toBe("2a\n");
     expect(await manager.copyIn("again", [{ source: project }])).toMatchObject([{ isCopied: false }]);
     expect((await handle.exec("cat a")).stdout).toBe("3\n");
+  });
+});
+
+describe("a copy that was killed", () => {
+  it("is known from its first file on, and is finished by the next mount", async () => {
+    for (let count = 0; count < 300; count++) put({ [`d/${count}`]: "1" });
+    const stateDir = join(root, "state");
+    const { SandboxManager } = await import("../manager/index.js");
+    await using manager = new SandboxManager({ stateDir, backend: "bubblewrap" });
+    const handle = await manager.getSandbox("killed");
+    await handle.exec(["true"]);
+    const [session] = readdirSync(join(stateDir, "sessions"));
+    const record = join(stateDir, "sessions", session!, "projects/projects.json");
+    const copying = manager.copyIn("killed", [{ source: project }]);
+    while (!existsSync(record)) await new Promise(setImmediate);
+    const atFirst = readFileSync(record, "utf8");
+    await copying;
+    // As a kill would leave it.
+    writeFileSync(record, atFirst);
+    await handle.exec("rm d/7; echo half > d/8");
+    await expect(handle.projects.changes()).rejects.toThrow(code("CONFLICT"));
+    rmSync(join(project, "d/9"));
+    put({ "d/9/now": "1" });
+    expect(await manager.copyIn("killed", [{ source: project }])).toMatchObject([
+      { isCopied: true, files: 300 },
+    ]);
+    expect((await handle.exec(["cat", "d/7", "d/8", "d/9/now"])).stdout).toBe("111");
+    expect((await handle.projects.changes()).changes).toEqual([]);
   });
 });
 
@@ -284,6 +348,103 @@ os.makedirs("n/m"); open("n/m/o", "w").write("x")
     );
   });
 
+  it("are compared with what was copied in at the snapshot that is restored", async () => {
+    put({ a: "1", b: "1" });
+    const { SandboxManager } = await import("../manager/index.js");
+    await using manager = new SandboxManager({ stateDir: join(root, "state"), backend: "bubblewrap" });
+    const handle = await manager.getSandbox("restored");
+    const empty = await handle.snapshots.create();
+    await manager.copyIn("restored", [{ source: project }]);
+    await handle.exec("echo inside > b");
+    const snapshot = await handle.snapshots.create();
+    await handle.projects.apply();
+    put({ a: "the person's own work" });
+    await manager.copyIn("restored", [{ source: project }]);
+    await handle.snapshots.restore(snapshot);
+    const found = await handle.projects.changes();
+    expect([brief(found.changes), found.conflicts]).toEqual([["modified b"], []]);
+    await handle.projects.apply();
+    expect(readFileSync(join(project, "a"), "utf8")).toBe("the person's own work");
+    await handle.snapshots.restore(empty);
+    await expect(handle.projects.apply()).rejects.toThrow(code("NOT_FOUND"));
+    expect(readdirSync(project)).toEqual(["a", "b"]);
+  });
+
+  it("can be dropped where links and special files stand for files", async () => {
+    put({ a: "1", b: "1", c: "1", d: "1", "e/f": "1" });
+    const sandbox = await open();
+    await python(
+      sandbox,
+      `
+import os
+for name in "abcd": os.remove(name)
+os.symlink("/etc/passwd", "a"); os.symlink("../x", "b"); os.mkfifo("c")
+open("e/f", "w").write("2")
+`,
+    );
+    await sandbox.projects.discard();
+    expect((await sandbox.exec(["cat", "a", "b", "c", "d", "e/f"])).stdout).toBe("11111");
+  });
+
+  it("turn files into directories and back, in either direction", async () => {
+    put({ file: "1", "dir/x": "1", "dir/y/z": "1", away: "1" });
+    symlinkSync("away", join(project, "link"));
+    const { SandboxManager } = await import("../manager/index.js");
+    await using manager = new SandboxManager({ stateDir: join(root, "state"), backend: "bubblewrap" });
+    const sandbox = await manager.getSandbox("kinds", { mounts: [{ source: project }] });
+    await python(
+      sandbox as unknown as Sandbox,
+      `
+import os, shutil
+os.remove("file"); os.mkdir("file"); open("file/in", "w").write("2")
+os.remove("link"); os.mkdir("link"); open("link/in", "w").write("2")
+shutil.rmtree("dir"); open("dir", "w").write("2")
+`,
+    );
+    put({ "dir/only-outside": "x" });
+    expect((await sandbox.projects.changes()).conflicts.map(({ path }) => path)).toEqual(["dir"]);
+    rmSync(join(project, "dir/only-outside"));
+    expect((await sandbox.projects.changes()).conflicts).toEqual([]);
+    await sandbox.projects.apply();
+    expect(["file/in", "link/in", "dir"].map((path) => readFileSync(join(project, path), "utf8"))).toEqual([
+      "2",
+      "2",
+      "2",
+    ]);
+    for (const path of ["file", "link", "dir"]) rmSync(join(project, path), { recursive: true });
+    put({ file: "3", "dir/x": "3", link: "3" });
+    expect(await manager.copyIn("kinds", [{ source: project }])).toMatchObject([{ isCopied: true }]);
+    expect((await sandbox.exec(["cat", "file", "dir/x", "link"])).stdout).toBe("333");
+    expect((await sandbox.projects.changes()).changes).toEqual([]);
+  });
+
+  it("keep the directories that are there on both sides, and whose the files are", async () => {
+    put({ "d/old": "1", "gone/x": "1", "stays/x": "1", own: "1" });
+    chmodSync(join(project, "d"), 0o2750);
+    const isRoot = process.geteuid?.() === 0;
+    if (isRoot) {
+      chownSync(join(project, "d"), 1234, 1235);
+      chownSync(join(project, "own"), 1236, 1237);
+    }
+    chmodSync(join(project, "d"), 0o2750);
+    const before = statSync(join(project, "d"));
+    const sandbox = await open();
+    await python(
+      sandbox,
+      `
+import os
+os.rename("d/old", "d/new"); os.remove("gone/x"); os.rmdir("gone"); os.remove("stays/x")
+open("own", "w").write("2"); os.makedirs("d/deep"); open("d/deep/x", "w").write("2")
+`,
+    );
+    await sandbox.projects.apply();
+    const now = statSync(join(project, "d"));
+    expect([now.ino, now.mode, now.uid, now.gid]).toEqual([before.ino, before.mode, before.uid, before.gid]);
+    expect([existsSync(join(project, "gone")), existsSync(join(project, "stays"))]).toEqual([false, true]);
+    const owners = ["own", "d/new", "d/deep", "d/deep/x"].map((path) => statSync(join(project, path)).uid);
+    if (isRoot) expect(owners).toEqual([1236, 1234, 1234, 1234]);
+  });
+
   it("are told of each of several directories, which do not overlap", async () => {
     put({ a: "1" });
     put({ b: "1" }, join(root, "other"));
@@ -345,6 +506,35 @@ open("unreadable", "w").write("x"); os.chmod("unreadable", 0)
     expect(readFileSync(join(project, "src/a"), "utf8")).toBe("1");
     expect(statSync(join(project, "setuid")).mode & 0o7000).toBe(0);
     expect(statSync(join(project, "hard")).nlink).toBe(1);
+  });
+
+  it.each<[string, string[], string[]]>([
+    ["whole", [], ["HEAD", "refs/.keep", "objects/.keep", "config"]],
+    ["in other letters", [], ["head", "REFS/.keep", "Objects/.keep", "config"]],
+    ["of which the rest is outside", ["HEAD", "refs/.keep"], ["objects/.keep", "config"]],
+    ["that is there", ["HEAD", "refs/.keep", "objects/.keep"], ["config", "hooks/pre-commit"]],
+    ["whose parts are elsewhere", [], ["HEAD", "commondir", "config"]],
+  ])("makes no directory a repository: %s", async (_, there, made) => {
+    put({ keep: "1" });
+    const sandbox = await open();
+    put(Object.fromEntries(there.map((name) => [`tools/x/${name}`, "ref: refs/heads/main\n"])));
+    await python(
+      sandbox,
+      `
+import os
+for name in ${JSON.stringify(made)}:
+    os.makedirs(os.path.dirname("tools/x/" + name), exist_ok=True); open("tools/x/" + name, "w").write("x")
+open("keep", "w").write("2")
+`,
+    );
+    const { conflicts } = await sandbox.projects.changes();
+    expect(conflicts).toHaveLength(made.length);
+    expect(conflicts[0]?.why).toContain("git repository");
+    await expect(sandbox.projects.apply()).rejects.toThrow(code("CONFLICT"));
+    expect(readFileSync(join(project, "keep"), "utf8")).toBe("1");
+    expect(existsSync(join(project, "tools/x/config"))).toBe(false);
+    await sandbox.files.getDirectory("tools", join(root, "out"));
+    expect(existsSync(join(root, "out/x/config"))).toBe(there.length > 0);
   });
 
   it("reaches no file through a directory that became a link outside", async () => {

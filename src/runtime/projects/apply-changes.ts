@@ -1,20 +1,23 @@
 import { createHash } from "node:crypto";
-import { lstatSync } from "node:fs";
+import { closeSync, lstatSync, readdirSync } from "node:fs";
 import { type ErrorCode, SandboxError, systemCode } from "../../kit/errors.js";
 import { escapeFileName } from "../../kit/escape-unsafe.js";
 import {
   beneath,
   byteNameOf,
   HostTree,
+  type Owner,
+  openDirectory,
   parseInnerPath,
   staysInside,
   type TreeNode,
   textOf,
   withParent,
 } from "../workspace/index.js";
-import type { ProjectChange, ProjectChanges } from "./find-changes.js";
+import type { ComparedChanges, ProjectChange, ProjectChanges } from "./find-changes.js";
+import { findGitDirectories, isBelowAny } from "./git-directory.js";
 import { isInGit } from "./left-out.js";
-import { type FileState, isSame, type Project } from "./project.js";
+import { type FileState, isSame, type Project, parentsOf } from "./project.js";
 import type { ContentStore, Kept, ProjectStore } from "./project-store.js";
 import type { SourceDirectory } from "./source-directory.js";
 
@@ -39,8 +42,10 @@ export async function findConflicts(
 ): Promise<ProjectConflict[]> {
   const outside = new Outside(source);
   const conflicts: ProjectConflict[] = [];
+  const repositories = outside.repositoriesWith(changes);
+  const gone = goneWith(changes);
   for (const change of changes) {
-    const why = await outside.obstacle(change);
+    const why = isBelowAny(change.path, repositories) ? IN_REPOSITORY : await outside.obstacle(change, gone);
     if (why !== undefined) conflicts.push({ path: change.path, why });
   }
   return conflicts;
@@ -51,7 +56,7 @@ export async function findConflicts(
  * whole. What is written is what `stage` holds, by its hash; what is applied becomes the new base.
  */
 export async function applyChanges(
-  { changes }: Pick<ProjectChanges, "changes">,
+  { changes, directories }: Pick<ComparedChanges, "changes" | "directories">,
   project: Project,
   source: SourceDirectory,
   store: ProjectStore,
@@ -62,7 +67,10 @@ export async function applyChanges(
   const base = new Map(project.base);
   const done = { written: [] as string[], removed: [] as string[], unchanged: [] as string[] };
   try {
+    const { directories: emptied } = goneWith(changes);
     for (const change of inOrder(changes)) {
+      const at = change.path;
+      if (emptied.has(at)) outside.removeEmpty([...emptied].filter((each) => isWithin(each, at)));
       const { path, after } = change;
       // Another program may be at work in the directory.
       const why = await outside.obstacle(change);
@@ -74,6 +82,8 @@ export async function applyChanges(
       if (!isThere) (after === undefined ? done.removed : done.written).push(path);
       await note(base, change, store, stage);
     }
+    // Only now: one that gets a new file keeps its mode and owner.
+    outside.removeEmpty([...emptied].filter((path) => !directories.has(path)));
   } finally {
     store.save({ ...project, base });
   }
@@ -84,6 +94,24 @@ export async function applyChanges(
 function inOrder(changes: readonly ProjectChange[]): ProjectChange[] {
   const gone = changes.filter(({ after }) => after === undefined);
   return [...gone.reverse(), ...changes.filter(({ after }) => after !== undefined)];
+}
+
+/** What changes delete, and the directories in which they do, the deepest first. */
+interface Gone {
+  readonly paths: ReadonlySet<string>;
+  readonly directories: ReadonlySet<string>;
+}
+
+function goneWith(changes: readonly ProjectChange[]): Gone {
+  const paths = changes.flatMap(({ path, after }) => (after === undefined ? [path] : []));
+  const directories = new Set(paths.flatMap(parentsOf));
+  return { paths: new Set(paths), directories: new Set([...directories].sort().reverse()) };
+}
+
+const NOTHING_GONE: Gone = goneWith([]);
+
+function isWithin(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(`${directory}/`);
 }
 
 async function note(
@@ -116,14 +144,35 @@ class Outside {
     this.#tree = new HostTree({ descriptor: source.fd, owner: undefined });
   }
 
+  /** The directories in which the changes would make, or find, a repository: what git does there is what its files say. */
+  repositoriesWith(changes: readonly ProjectChange[]): ReadonlySet<string> {
+    const coming = changes.filter(({ after }) => after !== undefined).map(({ path }) => path);
+    return findGitDirectories(coming, (directory, name) =>
+      this.#hasEntry(directory === "" ? name : `${directory}/${name}`),
+    );
+  }
+
+  #hasEntry(path: string): boolean {
+    try {
+      return this.#nodeAt(path) !== undefined;
+    } catch (error) {
+      if (!(error instanceof SandboxError)) throw error;
+      // Not even its directory is one; what cannot be looked at counts as there.
+      return error.code !== "FILE_TYPE" && error.code !== "PATH_TRAVERSAL";
+    }
+  }
+
   /** Why a change must not be written now. */
-  async obstacle({ path, before, after }: ProjectChange): Promise<string | undefined> {
+  async obstacle(
+    { path, before, after }: ProjectChange,
+    gone: Gone = NOTHING_GONE,
+  ): Promise<string | undefined> {
     if (isInGit(path)) return "is git's own";
     if (after?.type === "symlink" && !staysInside(path.split("/").length - 1, after.target))
       return "is a symbolic link that leads out of the directory";
     let now: FileState | undefined;
     try {
-      now = await this.stateOf(path);
+      now = this.#makesRoom(path, gone) ? undefined : await this.stateOf(path);
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error;
       return OBSTACLES[error.code] ?? "cannot be read outside";
@@ -131,6 +180,29 @@ class Outside {
     if (isSame(now, before) || isSame(now, after)) return undefined;
     if (now === undefined) return "was removed outside";
     return before === undefined ? "is there outside, and was not copied in" : "was changed outside";
+  }
+
+  /** True where what is in the way, above or as a directory, goes with the same changes: each of those is compared by itself. */
+  #makesRoom(path: string, gone: Gone): boolean {
+    if (gone.paths.has(path)) return false;
+    if (parentsOf(path).some((parent) => gone.paths.has(parent))) return true;
+    return this.#holdsOnly(path, gone);
+  }
+
+  /** True for a directory in which nothing stays. */
+  #holdsOnly(directory: string, gone: Gone): boolean {
+    if (!gone.directories.has(directory)) return false;
+    const fd = openDirectory(this.source.fd, directory.split("/"));
+    try {
+      return readdirSync(`/proc/self/fd/${fd}`, { withFileTypes: true }).every((entry) => {
+        const path = `${directory}/${entry.name}`;
+        return entry.isDirectory() ? this.#holdsOnly(path, gone) : gone.paths.has(path);
+      });
+    } catch {
+      return false;
+    } finally {
+      closeSync(fd);
+    }
   }
 
   /** Undefined: nothing is there. */
@@ -145,19 +217,43 @@ class Outside {
 
   remove({ path, before }: ProjectChange): void {
     this.#tree.remove({ path, type: before?.type ?? "file" });
-    const parts = path.split("/");
-    for (let depth = parts.length - 1; depth > 0; depth--) {
+  }
+
+  /** Those of the directories that have nothing in them. */
+  removeEmpty(directories: readonly string[]): void {
+    for (const path of directories) {
       try {
-        this.#tree.remove({ path: parts.slice(0, depth).join("/"), type: "directory" });
+        this.#tree.remove({ path, type: "directory" });
       } catch {
         // Something else is in it.
-        return;
       }
     }
   }
 
+  /** Whose the file there is or, where none is, the directory that it comes into. */
+  #ownerAt(path: string): Owner | undefined {
+    const { owner } = this.source;
+    if (owner === undefined) return undefined;
+    for (const at of [path, ...parentsOf(path).reverse()]) {
+      const found = this.#statOf(at);
+      if (found !== undefined) return { uid: found.uid, gid: found.gid };
+    }
+    return owner;
+  }
+
+  #statOf(path: string): Owner | undefined {
+    try {
+      return withParent(this.source.fd, parseInnerPath(path), (fd, leaf) =>
+        lstatSync(beneath(fd, leaf), { throwIfNoEntry: false }),
+      );
+    } catch (error) {
+      if (systemCode(error) === "FILE_NOT_FOUND") return undefined;
+      throw error;
+    }
+  }
+
   async write(path: string, state: FileState, stage: ContentStore): Promise<void> {
-    const tree = new HostTree({ descriptor: this.source.fd, owner: this.source.owner });
+    const tree = new HostTree({ descriptor: this.source.fd, owner: this.#ownerAt(path) });
     if (state.type === "symlink") return tree.link(path, byteNameOf(state.target));
     const file = tree.write(path, modeFor(state, this.#nodeAt(path)));
     try {
@@ -187,6 +283,7 @@ class Outside {
   }
 }
 
+const IN_REPOSITORY = "would be in a git repository that is no .git: git would do what its files say";
 const OBSTACLES: Partial<Record<ErrorCode, string>> = {
   FILE_TYPE: "is a directory or a special file outside, or below a file",
   PATH_TRAVERSAL: "is behind a symbolic link outside",

@@ -11,7 +11,7 @@ import {
 import { LOOK_FACTOR } from "./find-changes.js";
 import type { LeftOut } from "./left-out.js";
 import { type ListedEntry, listProject, tooMuch } from "./list-project.js";
-import { type FileState, insidePath, type Project } from "./project.js";
+import { type FileState, insidePath, type Project, parentsOf } from "./project.js";
 import type { ProjectStore } from "./project-store.js";
 import type { SourceDirectory } from "./source-directory.js";
 
@@ -36,8 +36,14 @@ export async function copyIn(
 ): Promise<CopiedIn> {
   const listing = listProject(source, store.limits);
   if (earlier === undefined) await refuseTaken(tree, { target }, listing.entries, store.limits.maxFiles);
-  const base = new Map<string, FileState>();
   const inside = (path: string) => insidePath({ target }, path);
+  const above = [...source.ignoredAbove()].filter(({ text }) => text !== "");
+  const record = { source: source.path, target, copiedAt: new Date().toISOString(), above };
+  // Whoever ends this process now leaves files that the next copy must know as its own.
+  if (earlier === undefined || earlier.isCopying)
+    store.save({ ...record, isCopying: true, base: expected(listing.entries) });
+  await removeGone(tree, inside, listing.entries, earlier);
+  const base = new Map<string, FileState>();
   const parents = target === "" ? [] : [target];
   await tree.makeDirectories([...parents, ...listing.directories.map(inside)]);
 
@@ -57,22 +63,35 @@ export async function copyIn(
   const links = listing.entries.filter((entry) => entry.type === "symlink");
   await tree.link(links.map(({ path, target: to }) => ({ path: inside(path), target: byteNameOf(to) })));
   for (const { path, target: to } of links) base.set(path, { type: "symlink", target: to });
-  await removeGone(tree, inside, base, earlier);
-
-  store.save({ source: source.path, target, copiedAt: new Date().toISOString(), base });
+  store.save({ ...record, base });
   const { entries, bytes, leftOut } = listing;
   return { source: source.path, target, files: entries.length, bytes, leftOut, isCopied: true };
 }
 
-/** A file that was copied before and is gone outside. */
+/** What a copy is to have, before any of it was read. */
+function expected(entries: readonly ListedEntry[]): Map<string, FileState> {
+  return new Map(
+    entries.map((entry): [string, FileState] =>
+      entry.type === "symlink"
+        ? [entry.path, { type: "symlink", target: entry.target }]
+        : [entry.path, { type: "file", sha256: "", size: entry.size, executable: false }],
+    ),
+  );
+}
+
+/** Makes room: what was copied before is gone outside, or something of another kind stands there. */
 async function removeGone(
   tree: WorkspaceTree,
   inside: (path: string) => string,
-  base: ReadonlyMap<string, FileState>,
+  entries: readonly ListedEntry[],
   earlier: Project | undefined,
 ): Promise<void> {
-  const gone = [...(earlier?.base ?? [])].filter(([path]) => !base.has(path));
+  if (earlier === undefined) return;
+  const types = new Map(entries.map(({ path, type }) => [path, type]));
+  const gone = [...earlier.base].filter(([path, { type }]) => types.get(path) !== type);
   await tree.remove(gone.map(([path, { type }]) => ({ path: inside(path), type })));
+  const directories = new Set(gone.flatMap(([path]) => parentsOf(path)));
+  await tree.removeTrees([...directories].filter((path) => types.has(path)).map(inside));
 }
 
 async function refuseTaken(

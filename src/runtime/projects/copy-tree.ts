@@ -16,6 +16,7 @@ import {
   type WorkspaceTree,
 } from "../workspace/index.js";
 import { LOOK_FACTOR } from "./find-changes.js";
+import { findGitDirectories, isBelowAny } from "./git-directory.js";
 import { isInGit, type LeftOut } from "./left-out.js";
 import { listProject, type ProjectLimits, tooMuch } from "./list-project.js";
 import { insidePath } from "./project.js";
@@ -69,7 +70,7 @@ export async function getTree(
   using target = SourceDirectory.open(destination, { stateDir });
   const getting = new Getting(tree, text, target, limits);
   for (const problem of skipped) getting.leave(problem.path, "special");
-  return await getting.run(nodes.values());
+  return await getting.run([...nodes.values()]);
 }
 
 class Getting {
@@ -93,11 +94,12 @@ class Getting {
     if (inside.startsWith(this.#prefix)) this.#leftOut.push({ path: inside.slice(this.#prefix.length), why });
   }
 
-  async run(nodes: Iterable<TreeNode>): Promise<CopiedTree> {
-    for (const node of nodes) {
-      if (!node.path.startsWith(this.#prefix)) continue;
+  async run(nodes: readonly TreeNode[]): Promise<CopiedTree> {
+    const below = nodes.filter(({ path }) => path.startsWith(this.#prefix));
+    const repositories = findGitDirectories(below.map(({ path }) => path.slice(this.#prefix.length)));
+    for (const node of below) {
       const path = node.path.slice(this.#prefix.length);
-      if (isInGit(path)) this.leave(node.path, "git");
+      if (isInGit(path) || isBelowAny(path, repositories)) this.leave(node.path, "git");
       else if (isReserved(path)) this.leave(node.path, "special");
       else if (++this.#files > this.limits.maxFiles)
         throw tooMuch(`more than ${this.limits.maxFiles} files`, path);

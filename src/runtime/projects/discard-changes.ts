@@ -1,11 +1,11 @@
 import { byteNameOf, type WorkspaceTree } from "../workspace/index.js";
-import { LOOK_FACTOR, type ProjectChanges } from "./find-changes.js";
-import { type FileState, insidePath, type Project } from "./project.js";
+import { type ComparedChanges, LOOK_FACTOR } from "./find-changes.js";
+import { type FileState, insidePath, type Project, parentsOf } from "./project.js";
 import type { ProjectStore } from "./project-store.js";
 
 /** Makes the changed files in the workspace what they were when they were copied in, or last applied. Resolves to how many. */
 export async function discardChanges(
-  { changes }: Pick<ProjectChanges, "changes">,
+  { changes, obscured }: Pick<ComparedChanges, "changes" | "obscured">,
   project: Project,
   tree: WorkspaceTree,
   store: ProjectStore,
@@ -16,9 +16,12 @@ export async function discardChanges(
   await tree.remove(
     emptied(made, project.base).map((path) => ({ path: inside(path), type: "directory" as const })),
   );
-  await clearWay(changes, project, tree, store);
+  const changed = changes.flatMap(({ path, before }) => (before === undefined ? [] : [path]));
+  const restored = [...new Set([...changed, ...obscured])];
+  await clearWay(restored, project, tree, store);
   const blobs = store.blobs();
-  for (const { path, before } of changes) {
+  for (const path of restored) {
+    const before = project.base.get(path);
     if (before === undefined) continue;
     // Whatever is there now; a directory may stand where a file was.
     await tree.removeTrees([inside(path)]);
@@ -30,18 +33,17 @@ export async function discardChanges(
       await tree.link([{ path: inside(path), target: byteNameOf(before.target) }]);
     }
   }
-  return changes.length;
+  return made.length + restored.length;
 }
 
 /** Removes what stands where a directory of the project was: a link that leads out is no change, and is in the way all the same. */
 async function clearWay(
-  changes: ProjectChanges["changes"],
+  restored: readonly string[],
   project: Project,
   tree: WorkspaceTree,
   store: ProjectStore,
 ): Promise<void> {
-  const restored = changes.filter(({ before }) => before !== undefined);
-  const parents = new Set(restored.flatMap(({ path }) => parentsOf(insidePath(project, path))));
+  const parents = new Set(restored.flatMap((path) => parentsOf(insidePath(project, path))));
   const { nodes } = await tree.look(LOOK_FACTOR * store.limits.maxFiles);
   const inTheWay = [...parents].filter((path) => nodes.get(path)?.type !== "directory");
   await tree.removeTrees(inTheWay.sort());
@@ -55,9 +57,4 @@ function emptied(made: readonly { readonly path: string }[], base: ReadonlyMap<s
     .filter((path) => !kept.has(path))
     .sort()
     .reverse();
-}
-
-function parentsOf(path: string): string[] {
-  const parts = path.split("/");
-  return parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join("/"));
 }

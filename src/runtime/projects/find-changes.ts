@@ -14,7 +14,7 @@ import {
 } from "../workspace/index.js";
 import { IgnoreRules } from "./gitignore.js";
 import { type LeftOut, type LeftOutReason, reasonOfNew } from "./left-out.js";
-import { type FileState, insidePath, isSame, type Project } from "./project.js";
+import { type FileState, insidePath, isSame, type Project, parentsOf } from "./project.js";
 import type { ContentStore, ProjectStore } from "./project-store.js";
 import { noteOn } from "./runs-outside.js";
 
@@ -42,6 +42,14 @@ export interface ProjectChanges {
   readonly leftOut: readonly LeftOut[];
 }
 
+/** The same with what only applying and discarding need. */
+export interface ComparedChanges extends ProjectChanges {
+  /** Paths of the base where something stands that can be no change: a link that leads out, a special or closed file. */
+  readonly obscured: readonly string[];
+  /** Directories that are there inside, of those in which something was deleted. */
+  readonly directories: ReadonlySet<string>;
+}
+
 /** Not more than this is listed of what is left out; the guest decides how much there is. */
 const MAX_LEFT_OUT = 1000;
 /** A guest decides how many files there are, and may have written the patterns. */
@@ -56,7 +64,7 @@ export async function findChanges(
   store: ProjectStore,
   stage: ContentStore,
   programs: ReadonlySet<string>,
-): Promise<ProjectChanges> {
+): Promise<ComparedChanges> {
   const seen = await tree.look(LOOK_FACTOR * store.limits.maxFiles);
   if (seen.truncated && !seen.isOnlyTooDeep) {
     throw new SandboxError(
@@ -75,6 +83,7 @@ class Comparison {
   readonly #changes: ProjectChange[] = [];
   readonly #leftOut = new Map<string, LeftOut>();
   readonly #present = new Set<string>();
+  readonly #obscured: string[] = [];
   #budget: number;
 
   constructor(
@@ -88,7 +97,7 @@ class Comparison {
     this.#budget = store.limits.maxBytes;
   }
 
-  async run(seen: Tree): Promise<ProjectChanges> {
+  async run(seen: Tree): Promise<ComparedChanges> {
     const files: TreeNode[] = [];
     for await (const node of this.#nodes(seen)) {
       if (node.type === "symlink") this.#takeLink(node);
@@ -105,7 +114,18 @@ class Comparison {
     }
     const changes = markCollisions(this.#changes.sort((a, b) => (a.path < b.path ? -1 : 1)));
     const { source, target } = this.project;
-    return { id: idOf(source, changes), source, target, changes, leftOut: [...this.#leftOut.values()] };
+    const leftOut = [...this.#leftOut.values()];
+    const directories = this.#directoriesOf(seen, changes);
+    const obscured = this.#obscured;
+    return { id: idOf(source, changes), source, target, changes, leftOut, obscured, directories };
+  }
+
+  #directoriesOf({ nodes }: Tree, changes: readonly ProjectChange[]): ReadonlySet<string> {
+    const deleted = changes.filter(({ after }) => after === undefined);
+    const parents = new Set(deleted.flatMap(({ path }) => parentsOf(path)));
+    return new Set(
+      [...parents].filter((path) => nodes.get(insidePath(this.project, path))?.type === "directory"),
+    );
   }
 
   /** Files and links that may be changes, with paths in the project. */
@@ -205,6 +225,7 @@ class Comparison {
   }
 
   #leave(path: string, why: LeftOutReason): void {
+    if (this.project.base.has(path)) this.#obscured.push(path);
     if (this.#leftOut.size < MAX_LEFT_OUT) this.#leftOut.set(path, { path, why });
   }
 }
@@ -218,8 +239,9 @@ const UNREADABLE: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** The rules that held when it was copied in: a program inside cannot choose what is looked at. */
-function rulesOf({ base }: Project, store: ProjectStore): IgnoreRules {
+function rulesOf({ base, above = [] }: Project, store: ProjectStore): IgnoreRules {
   const rules = new IgnoreRules();
+  for (const { prefix, text } of above) rules.addAbove(prefix, text);
   const blobs = store.blobs();
   for (const [path, state] of base) {
     if (state.type !== "file" || !/(?:^|\/)\.gitignore$/.test(path)) continue;

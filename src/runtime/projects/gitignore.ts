@@ -60,7 +60,8 @@ export class IgnoreRules {
         if (ignored === isNegated && matches(path)) ignored = !isNegated;
       }
     };
-    for (const { prefix, rules } of this.#above) decide(rules, `${prefix}/${parts.join("/")}`);
+    for (const { prefix, rules } of this.#above)
+      decide(rules, [...(prefix === "" ? [] : [prefix]), ...parts].join("/"));
     for (let depth = 0; depth < parts.length; depth++)
       decide(this.#byDirectory.get(parts.slice(0, depth).join("/")), parts.slice(depth).join("/"));
     return ignored;
@@ -70,7 +71,7 @@ export class IgnoreRules {
 /** Reads the lines of one `.gitignore`; as for git, one that is no pattern says nothing. */
 function parseGitignore(text: string): Rule[] {
   const rules: Rule[] = [];
-  for (const line of text.split("\n")) {
+  for (const line of text.replace(/^\uFEFF/, "").split("\n")) {
     if (rules.length >= MAX_RULES) break;
     const rule = parseRule(line.replace(/\r$/, ""));
     if (rule !== undefined) rules.push(rule);

@@ -1,3 +1,5 @@
+import { foldName } from "./git-directory.js";
+
 /** Why something does not go from one side to the other. */
 export type LeftOutReason =
   | "git"
@@ -27,29 +29,45 @@ export const LEFT_OUT_WORDS: Readonly<Record<LeftOutReason, string>> = {
   deep: "nested too deeply",
 };
 
+/** Directories that hold nothing else. */
+const SECRET_DIRECTORIES = [".aws", ".azure", ".docker", ".gnupg", ".kube", ".ssh"];
 const SECRET_NAMES = new Set([
-  ".aws",
-  ".azure",
+  ...SECRET_DIRECTORIES.filter((name) => name !== ".docker"),
   ".git-credentials",
-  ".gnupg",
   ".htpasswd",
-  ".kube",
-  ".netrc",
+  ".boto",
+  ".dockercfg",
+  ".my.cnf",
+  ".s3cfg",
+  ".vault-token",
+  "application_default_credentials.json",
+  "kubeconfig",
   ".pgpass",
   ".pypirc",
-  ".ssh",
   ".terraformrc",
   "_netrc",
 ]);
 const SECRET_PATTERNS = [
-  /^\.env(?:\.|$)/,
-  /^\.envrc$/,
-  /\.(?:pem|key|p12|pfx|jks|keystore|kdbx)$/,
-  /^id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$/,
+  // .env, .env.local, .env~, .env-prod, .env_prod, .envrc.local, but not .environment
+  /^\.env(?:rc)?(?:[^a-z0-9]|\d|$)/,
+  /^\.flaskenv(?:[^a-z]|$)/,
+  /[^.]\.env$/,
+  /\.pem(?:[^a-z]|$)/,
+  /\.(?:key|p12|pfx|ppk|jks|keystore|kdbx|tfvars)$/,
+  /\.tfvars\.json$/,
+  /\.tfstate(?:\.|$)/,
+  /^\.netrc(?:[^a-z]|$)/,
+  /^id_(?:rsa|dsa|ecdsa|ed25519)(?![a-z0-9])(?!.*\.pub$)/,
   /^(?:credentials|service[-_]account[\w-]*)\.json$/,
 ];
 /** What shows how a secret would look, and holds none. */
-const EXAMPLE = /^\.env\.(?:example|sample|template|dist|defaults)$/;
+const EXAMPLE = /^(?:[\w-]*\.)?env\.(?:example|sample|template|dist|defaults)$/;
+/** Secrets only where they are. */
+const SECRET_PATHS = [
+  /(?:^|\/)\.docker\/config\.json$/,
+  /(?:^|\/)\.(?:cargo|aws|gem)\/credentials(?:\.toml)?$/,
+  /(?:^|\/)\.config\/gh\/hosts\.yml$/,
+];
 const CACHES = new Set(["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".ds_store"]);
 /** The workspace is the home of what runs inside: programs leave these at its top. */
 const HOME_NAMES = new Set([
@@ -65,15 +83,12 @@ const HOME_NAMES = new Set([
 ]);
 /** Package managers' files that hold a token only sometimes. */
 const TOKEN_FILES = new Set([".npmrc", ".yarnrc", ".yarnrc.yml"]);
-const TOKEN = /_auth|_password|authtoken|authident/i;
+const TOKEN = /_auth|_password|authtoken|authident|:\/\/[^\s/:@]+:[^\s/@]+@/i;
 
 /** True for a name that git would take for its own directory, on this system or on one that ignores case. */
 function isGitName(name: string): boolean {
-  const plain = name
-    .normalize("NFKC")
-    .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cf}]/gu, "")
-    .toLowerCase();
-  return plain.replace(/[. ]+$/, "") === ".git" || plain === "git~1";
+  const plain = foldName(name);
+  return plain === ".git" || plain === "git~1";
 }
 
 /** True for a path with such a name anywhere in it. */
@@ -85,8 +100,13 @@ export function isInGit(path: string): boolean {
 export function reasonOfName(path: string): LeftOutReason | undefined {
   const name = path.slice(path.lastIndexOf("/") + 1);
   if (isGitName(name)) return "git";
-  if (isSecretName(name) || /(?:^|\/)\.docker\/config\.json$/i.test(path)) return "secret";
+  if (isSecretName(name) || SECRET_PATHS.some((pattern) => pattern.test(path.toLowerCase()))) return "secret";
   return CACHES.has(name.toLowerCase()) ? "cache" : undefined;
+}
+
+/** True for a directory that holds secrets, by its own name. */
+export function isSecretDirectory(name: string): boolean {
+  return SECRET_DIRECTORIES.includes(name.toLowerCase());
 }
 
 function isSecretName(given: string): boolean {

@@ -1,5 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
-import { createReadStream, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  createReadStream,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -30,6 +38,7 @@ export interface Kept {
  *
  *   projects.json   what was copied in, from where, with the hash of each file
  *   blobs/<sha256>  those contents
+ *   projects-<snapshot>.json  the same as it was at a snapshot
  *   staged-<label>/ what changed, while one process compares
  */
 export class ProjectStore {
@@ -55,6 +64,26 @@ export class ProjectStore {
     const others = this.list().filter(({ target }) => target !== project.target);
     const projects = [...others, project].map((each): StoredProject => ({ ...each, base: [...each.base] }));
     writeFileAtomic(join(this.#ready(), RECORD), JSON.stringify({ version: 1, projects }));
+  }
+
+  /** Remembers what the projects are at a snapshot: its files are to be compared with that. */
+  keepFor(snapshotId: string): void {
+    const directory = this.directory();
+    unlessMissing(undefined, () =>
+      copyFileSync(join(directory, RECORD), join(directory, recordOf(snapshotId))),
+    );
+  }
+
+  /** Makes the projects what they were at a snapshot. Where none is remembered there are none: what is there now was not in it. */
+  restoreFrom(snapshotId: string): void {
+    const directory = this.directory();
+    const text = unlessMissing(undefined, () => readFileSync(join(directory, recordOf(snapshotId)), "utf8"));
+    if (text === undefined) rmSync(join(directory, RECORD), { force: true });
+    else writeFileAtomic(join(directory, RECORD), text);
+  }
+
+  forget(snapshotId: string): void {
+    rmSync(join(this.directory(), recordOf(snapshotId)), { force: true });
   }
 
   blobs(): ContentStore {
@@ -94,6 +123,10 @@ export class ProjectStore {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return path;
   }
+}
+
+function recordOf(snapshotId: string): string {
+  return `projects-${snapshotId}.json`;
 }
 
 /** Contents by their hash. */

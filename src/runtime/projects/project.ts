@@ -10,6 +10,10 @@ export interface Project {
   /** In the workspace; "" is the workspace itself. */
   readonly target: string;
   readonly copiedAt: string;
+  /** The rules of `.gitignore` files above it that held then. */
+  readonly above?: readonly { readonly prefix: string; readonly text: string }[];
+  /** The first copy has begun and is not done: the base is what it was to be. */
+  readonly isCopying?: true;
   /** By path in the project. Changes are differences from these. */
   readonly base: ReadonlyMap<string, FileState>;
 }
@@ -19,6 +23,12 @@ export function isSame(one: FileState | undefined, other: FileState | undefined)
   if (one === undefined || other === undefined) return one === other;
   if (one.type === "symlink") return other.type === "symlink" && one.target === other.target;
   return other.type === "file" && one.sha256 === other.sha256 && one.executable === other.executable;
+}
+
+/** The directories on the way to a path, the uppermost first. */
+export function parentsOf(path: string): string[] {
+  const parts = path.split("/");
+  return parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join("/"));
 }
 
 /** Where a file of the project is in the workspace. */

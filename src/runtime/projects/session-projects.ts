@@ -3,7 +3,7 @@ import type { WorkspaceTree } from "../workspace/index.js";
 import type { AppliedChanges, ProjectConflict } from "./apply-changes.js";
 import type { CopiedIn } from "./copy-in.js";
 import type { CopiedTree } from "./copy-tree.js";
-import type { ProjectChanges } from "./find-changes.js";
+import type { ComparedChanges, ProjectChanges } from "./find-changes.js";
 import { type MountRequest, parseMounts, parseTarget, refuseOverlap } from "./mount-request.js";
 import type { ShownChange } from "./patch.js";
 import type { Project } from "./project.js";
@@ -58,7 +58,7 @@ export class SessionProjects {
     const earlier = there.find((each) => each.target === target);
     if (earlier === undefined) refuseOverlap([...there.map((each) => each.target), target]);
     if (earlier !== undefined && earlier.source !== source.path) throw anotherThere(target);
-    if (earlier !== undefined && (await this.#hasChanges(earlier))) {
+    if (earlier !== undefined && !earlier.isCopying && (await this.#hasChanges(earlier))) {
       return { source: source.path, target, files: 0, bytes: 0, leftOut: [], isCopied: false };
     }
     return await this.files.use((tree) => copyIn(source, target, tree, this.store, earlier), {
@@ -123,13 +123,13 @@ export class SessionProjects {
     });
   }
 
-  async #apply(found: ProjectChanges, stage: ContentStore): Promise<AppliedChanges> {
+  async #apply(found: ComparedChanges, stage: ContentStore): Promise<AppliedChanges> {
     const { applyChanges, SourceDirectory } = await load();
     using source = SourceDirectory.reopen(found.source, this.store);
     return await applyChanges(found, this.#project(found.target), source, this.store, stage);
   }
 
-  async #compare(project: Project, stage: ContentStore): Promise<ProjectChanges> {
+  async #compare(project: Project, stage: ContentStore): Promise<ComparedChanges> {
     const { findChanges } = await load();
     return this.files.use((tree, programs) => findChanges(project, tree, this.store, stage, programs), {
       writes: false,
@@ -141,6 +141,7 @@ export class SessionProjects {
     const found =
       target === undefined ? projects : projects.filter((each) => each.target === parseTarget(target));
     const [project] = found;
+    if (project?.isCopying) throw unfinished();
     if (project !== undefined && found.length === 1) return project;
     if (found.length > 1) {
       throw new SandboxError("INVALID_ARGUMENT", "The session has several projects", {
@@ -151,6 +152,12 @@ export class SessionProjects {
       hint: "Copy one in first: mount it when the session is opened or a program is run.",
     });
   }
+}
+
+function unfinished(): SandboxError {
+  return new SandboxError("CONFLICT", "The directory was not copied in to its end", {
+    hint: "Mount it again: that finishes the copy.",
+  });
 }
 
 function anotherThere(target: string): SandboxError {

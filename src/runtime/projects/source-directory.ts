@@ -6,6 +6,8 @@ import { escapeFileName } from "../../kit/escape-unsafe.js";
 import { expandHome } from "../../kit/expand-home.js";
 import { unlessMissing } from "../../kit/if-missing.js";
 import { type Owner, openHostDirectory } from "../workspace/index.js";
+import { isGitDirectory } from "./git-directory.js";
+import { isInGit, isSecretDirectory } from "./left-out.js";
 
 /** No project is in these, and some never end. */
 const SYSTEM = ["/proc", "/sys", "/dev", "/run"];
@@ -78,10 +80,8 @@ export class SourceDirectory {
     let at = this.path;
     for (let level = 0; level < MAX_ABOVE; level++) {
       if (prefix !== "") found.unshift({ prefix, text: smallText(join(at, ".gitignore")) });
-      if (lstatSync(join(at, ".git"), { throwIfNoEntry: false }) !== undefined) {
-        if (prefix !== "") found.unshift({ prefix, text: smallText(join(at, ".git/info/exclude")) });
-        return yield* found;
-      }
+      const excludes = excludesOf(at);
+      if (excludes !== undefined) return yield* [{ prefix, text: excludes }, ...found];
       if (dirname(at) === at) return;
       prefix = prefix === "" ? basename(at) : `${basename(at)}/${prefix}`;
       at = dirname(at);
@@ -100,14 +100,41 @@ export function isWideDirectory(path: string): boolean {
 }
 
 function refuseNoProject(path: string, state: string | undefined): void {
+  if (isInGit(path) || directoriesUpTo(path).some(isRepository))
+    throw refused("These are git's own files, and no project", "Name the directory that git keeps them for.");
   if (path === "/" || SYSTEM.some((each) => isWithin(path, each)))
     throw refused(`${path} is the system's, and no project`, "Name the directory of the project.");
+  if (path.split(sep).some(isSecretDirectory))
+    throw refused("This directory is for secrets", "Name the directory of the project.");
   if (path === realHome()) throw refused("This is the whole home directory", "Name a directory in it.");
   if (state !== undefined && isWithin(path, state))
     throw refused(
       "This is Skerry's own directory, with the files of sessions",
       "Name the directory of the project.",
     );
+}
+
+/** The directory and those above it. */
+function directoriesUpTo(path: string): string[] {
+  return dirname(path) === path ? [path] : [path, ...directoriesUpTo(dirname(path))];
+}
+
+function isRepository(directory: string): boolean {
+  return isGitDirectory((name) => lstatSync(join(directory, name), { throwIfNoEntry: false }) !== undefined);
+}
+
+/** What the repository whose top this is leaves out besides `.gitignore`; undefined: it is the top of none. */
+function excludesOf(top: string): string | undefined {
+  const git = join(top, ".git");
+  const stat = lstatSync(git, { throwIfNoEntry: false });
+  if (stat === undefined) return undefined;
+  if (!stat.isFile()) return smallText(join(git, "info/exclude"));
+  // Of a worktree or a submodule: a file that says where the rest is.
+  const told = /^gitdir: ([^\0\n]+)/.exec(smallText(git))?.[1];
+  if (told === undefined) return "";
+  const own = resolve(top, told.trimEnd());
+  const common = /^[^\0\n]+/.exec(smallText(join(own, "commondir")))?.[0];
+  return smallText(join(common === undefined ? own : resolve(own, common.trimEnd()), "info/exclude"));
 }
 
 function realHome(): string | undefined {

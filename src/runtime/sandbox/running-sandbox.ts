@@ -119,7 +119,7 @@ export class RunningSandbox {
       onUnclean: () => void this.stopInBackground(),
     });
     const { workspace, snapshots: store, fork } = init;
-    this.#snapshots = new SandboxSnapshots({ ...shared, store, workspace, fork });
+    this.#snapshots = new SandboxSnapshots({ ...shared, store, projects: init.projects, workspace, fork });
     this.projects = new SessionProjects(init.projects, {
       use: (work, options) => this.#snapshots.useTree(work, options),
     });

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { basename } from "node:path";
 import type { SandboxManager } from "../../../core/manager/index.js";
@@ -10,7 +10,22 @@ import type { ClientTools } from "../../../mcp/index.js";
 
 /** Older checkpoints are deleted. */
 const KEPT = 50;
-const NAME = "before ";
+const NAME = /^before \w+ \(checkpoint ([0-9a-f]{6})([0-9a-f]{10})\)$/;
+
+/** A name that is ours, in later processes, too, and that nobody types by chance: a person's own snapshots are never deleted. */
+function checkpointName(tool: string, sessionId: string): string {
+  const random = randomBytes(3).toString("hex");
+  return `before ${tool} (checkpoint ${random}${sealOf(random, sessionId)})`;
+}
+
+function isCheckpoint(name: string | undefined, sessionId: string): boolean {
+  const [, random = "", seal] = NAME.exec(name ?? "") ?? [];
+  return seal !== undefined && seal === sealOf(random, sessionId);
+}
+
+function sealOf(random: string, sessionId: string): string {
+  return createHash("sha256").update(`${random} ${sessionId}`).digest("hex").slice(0, 10);
+}
 
 /** The session of a project that names none: the same for the same directory, and one that a person can type. */
 export function projectSessionName(directory: string): string {
@@ -36,8 +51,10 @@ export function withCheckpoints(
   const checkpoint = async (name: string) => {
     try {
       const sandbox = await manager.startSandbox(sessionId);
-      await sandbox.snapshot({ name: `${NAME}${name}` });
-      const old = (await sandbox.listSnapshots()).filter((each) => each.name?.startsWith(NAME)).slice(KEPT);
+      await sandbox.snapshot({ name: checkpointName(name, sessionId) });
+      const old = (await sandbox.listSnapshots())
+        .filter((each) => isCheckpoint(each.name, sessionId))
+        .slice(KEPT);
       for (const { id } of old) await sandbox.deleteSnapshot(id);
     } catch (error) {
       if (!isWarned) warn(`no checkpoint: ${escapeUnsafe(toSandboxError(error).message)}`);

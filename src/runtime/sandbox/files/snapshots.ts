@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
 import { SandboxError } from "../../../kit/errors.js";
 import { Mutex } from "../../../kit/mutex.js";
+import type { ProjectStore } from "../../projects/index.js";
 import type { SnapshotStore } from "../../workspace/index.js";
 import {
   exportArchive,
@@ -45,6 +46,7 @@ export type ForkSession<Forked> = (
 
 export interface SandboxSnapshotsInit<Forked> {
   readonly store: SnapshotStore;
+  readonly projects: Pick<ProjectStore, "keepFor" | "restoreFrom" | "forget">;
   readonly workspace: WorkspaceFiles;
   readonly touched: TouchedFiles;
   readonly activity: Activity;
@@ -65,7 +67,7 @@ export class SandboxSnapshots<Forked> {
   constructor(private readonly init: SandboxSnapshotsInit<Forked>) {}
 
   async create(options: SnapshotOptions & { readonly isTemporary?: boolean } = {}): Promise<SnapshotInfo> {
-    const { store, workspace, touched, activity, sessionId } = this.init;
+    const { store, projects, workspace, touched, activity, sessionId } = this.init;
     return this.#inTurn(options.signal, async (signal) => {
       const ended = activity.begin("snapshot");
       try {
@@ -78,6 +80,7 @@ export class SandboxSnapshots<Forked> {
             onProgress: options.onProgress,
           }),
         );
+        projects.keepFor(info.id);
         if (options.isTemporary === true) this.#temporary.add(info.id);
         return info;
       } finally {
@@ -88,7 +91,7 @@ export class SandboxSnapshots<Forked> {
   }
 
   async restore(snapshot: string | SnapshotInfo, options: RestoreOptions = {}): Promise<RestoreReport> {
-    const { store, workspace, touched, activity } = this.init;
+    const { store, projects, workspace, touched, activity } = this.init;
     const id = snapshotIdOf(snapshot);
     return this.#inTurn(options.signal, async (signal) => {
       const ended = activity.beginRestore();
@@ -96,13 +99,15 @@ export class SandboxSnapshots<Forked> {
       try {
         const opened = await store.open(id);
         try {
-          return await restoreTree(workspace.tree, opened.entries(), {
+          const report = await restoreTree(workspace.tree, opened.entries(), {
             limits: store.limits,
             isProtected: (path) => workspace.isProtected(path),
             content: (content) => opened.content(content),
             signal,
             onProgress: options.onProgress,
           });
+          projects.restoreFrom(id);
+          return report;
         } finally {
           await opened.close();
         }
@@ -138,7 +143,9 @@ export class SandboxSnapshots<Forked> {
   async remove(snapshot: string | SnapshotInfo): Promise<boolean> {
     const id = snapshotIdOf(snapshot);
     this.#temporary.delete(id);
-    return this.init.store.remove(id);
+    const isRemoved = await this.init.store.remove(id);
+    if (isRemoved) this.init.projects.forget(id);
+    return isRemoved;
   }
 
   exportArchive(snapshot: string | SnapshotInfo): Promise<Readable> {
