@@ -196,8 +196,8 @@ describe("whatever is configured", () => {
     ["go", {}, { GOSUMDB: `https://bob:${PASSWORD}@sums.example/` }],
     ["go", {}, { GOPRIVATE: `corp.example,bob:${PASSWORD}@two.example` }],
     ["go", {}, { GONOSUMDB: `https://bob:${PASSWORD}@two.example` }],
-    ["npm", { "/home/me/.npmrc": "registry=https://m.example/${NPM_TOKEN}/npm/" }, { NPM_TOKEN: PASSWORD }],
-    ["npm", { "/etc/npmrc": "@a:registry=${BASE}/${T}/" }, { BASE: "https://m.example", T: PASSWORD }],
+    ["npm", { "/home/me/.npmrc": `registry=https://m.example/\${NPM_TOKEN}/npm/` }, { NPM_TOKEN: PASSWORD }],
+    ["npm", { "/etc/npmrc": `@a:registry=\${BASE}/\${T}/` }, { BASE: "https://m.example", T: PASSWORD }],
   ];
 
   it.each(PRIVATE)(
@@ -219,7 +219,7 @@ describe("whatever is configured", () => {
     expect(Object.values(allowed("git", { "/etc/gitconfig": text }).rules.environment ?? {})).toEqual(
       expect.arrayContaining(["git@github.com:", "ssh://git@github.com/"]),
     );
-    const npm = allowed("npm", { "/etc/npmrc": "registry=${R}" }, { R: "https://m.example/npm/" });
+    const npm = allowed("npm", { "/etc/npmrc": `registry=\${R}` }, { R: "https://m.example/npm/" });
     expect(npm.rules.environment).toMatchObject({ npm_config_registry: "https://m.example/npm/" });
   });
 
