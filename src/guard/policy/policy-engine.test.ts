@@ -624,3 +624,15 @@ describe("a call without a role", () => {
     expect(await engine(text("")).decide({ tool: "file_read" })).toMatchObject({ verdict: "deny" });
   });
 });
+
+it("a tool that the policy does not list is told from one that there is not", async () => {
+  const policy = engine("policies:\n  tools:\n    run_code: {}\n");
+  expect(await policy.decide({ tool: "file_write" })).toMatchObject({
+    verdict: "deny",
+    why: 'this policy does not list file_write; add "file_write: {}" below policies.tools',
+  });
+  expect(await policy.decide({ tool: "run_coed" })).toMatchObject({
+    verdict: "deny",
+    why: 'there is no tool named "run_coed"; did you mean run_code?',
+  });
+});

@@ -122,7 +122,9 @@ export class PolicyEngine {
       const block = policy.tools.get(tool);
       if (block !== undefined)
         return say("allow", block.rule, `${tool} is one of the policy's tools`, "tool");
-      const why = `there is no tool named ${quoted(tool)}${suggestion(tool, policy.tools.keys())}`;
+      const why = BUILT_IN_TOOLS.has(tool)
+        ? `this policy does not list ${tool}; add "${tool}: {}" below policies.tools`
+        : `there is no tool named ${quoted(tool)}${suggestion(tool, policy.tools.keys())}`;
       return say("deny", policy.toolsRule, why, "tool");
     }
     if (role === undefined) {

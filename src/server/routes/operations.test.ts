@@ -311,3 +311,33 @@ describe("a server whose pool cannot be", () => {
     });
   });
 });
+
+real.it(
+  "a call that comes right after its session's creation is answered, whatever its limits are",
+  async () => {
+    const server = await TestServer.open({
+      policy: `
+policies:
+  tools:
+    run_code: { max_execution_time: 30s, max_memory: 512MB }
+    shell_exec: {}
+  agent_roles:
+    code_assistant: { tools: [run_code, shell_exec] }
+`,
+    });
+    try {
+      const call = (path: string, body: object) =>
+        server.call(server.admin, "POST", `/v1/sessions${path}`, { role: "code_assistant", ...body });
+      for (const sessionId of ["w1", "w2", "w3"]) {
+        expect((await call("", { sessionId })).status).toBe(201);
+        const { body } = await call(`/${sessionId}/execute`, { command: "echo acme > x && cat x" });
+        expect(body).toMatchObject({ success: true, stdout: "acme\n" });
+      }
+      const { started } = ((await server.call(server.admin, "GET", "/v1/status")).body as Status).figures
+        .sandboxes;
+      expect(started).toBeLessThanOrEqual(6);
+    } finally {
+      await server.close();
+    }
+  },
+);

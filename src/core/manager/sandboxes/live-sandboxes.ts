@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { AuditLogger } from "../../../guard/audit/index.js";
-import { abortable } from "../../../kit/abortable.js";
+import { abortable, throwIfCancelled } from "../../../kit/abortable.js";
 import { SandboxError } from "../../../kit/errors.js";
 import type { Limits } from "../../../runtime/backends/index.js";
 import { reapUnusedBackends } from "../../../runtime/backends/index.js";
@@ -68,6 +68,8 @@ interface Entry {
   running?: RunningSandbox;
   /** Tool calls that use it now. */
   leases: number;
+  /** Callers that wait for its start, and have it first when it has to make way. */
+  readonly waiting: Set<Promise<RunningSandbox>>;
   /** It makes way for another one; resolves when it is gone. */
   leaving?: Promise<void>;
 }
@@ -142,18 +144,33 @@ export class LiveSandboxes {
       if (options.isBackground !== true) this.#unsaved.tell(name);
       const entry = this.#entries.get(name) ?? this.#startEntry(name, options);
       if (entry.leaving !== undefined) {
-        await entry.leaving;
+        if (options.isBackground === true) throw madeWay();
+        await abortable(entry.leaving, options.signal);
         continue;
       }
       checkSameLimits(entry.limits, options.limits);
       checkSameCells(entry.cells, options);
-      // One caller's signal ends that caller's wait; the start goes on for the others.
-      const sandbox = await abortable(entry.sandbox, options.signal);
+      const sandbox = await this.#waitForStart(entry, options);
       sandbox.touch();
       if (sandbox.isRunning) return sandbox;
+      // Started again, it would be in the call's way again, and so for ever.
+      if (options.isBackground === true && entry.leaving !== undefined) throw madeWay();
       // It has just stopped: wait until its traces are gone, then start another.
       await sandbox.stop();
       this.#forget(entry);
+    }
+  }
+
+  /** Waits for the start. One caller's signal ends that caller's wait; the start goes on for the others. */
+  async #waitForStart(entry: Entry, { signal, isBackground }: StartOptions): Promise<RunningSandbox> {
+    const started = abortable(entry.sandbox, signal);
+    // Nobody uses what starts in the background: a call need not wait for it.
+    if (isBackground === true) return started;
+    entry.waiting.add(started);
+    try {
+      return await started;
+    } finally {
+      entry.waiting.delete(started);
     }
   }
 
@@ -176,11 +193,13 @@ export class LiveSandboxes {
   async #lease(name: string, options: StartOptions, startEntry: () => Entry): Promise<LeasedSandbox> {
     for (;;) {
       this.options.assertUsable();
+      throwIfCancelled(options.signal);
       this.#unsaved.tell(name);
       const known = this.#entries.get(name);
-      if (known?.leaving !== undefined) await known.leaving;
-      else if (known !== undefined && !this.#fits(known, options)) await this.#makeWay(known);
-      else {
+      if (known?.leaving !== undefined) await abortable(known.leaving, options.signal);
+      else if (known !== undefined && !this.#fits(known, options)) {
+        await abortable(this.#makeWay(known), options.signal);
+      } else {
         // From here to the end of the lease no other call can make it stop.
         const entry = known ?? startEntry();
         entry.leases++;
@@ -208,9 +227,14 @@ export class LiveSandboxes {
     return this.#backends.areSame(entry.backend, backend) && sameLimits(entry.limits, limits);
   }
 
-  /** Stops an idle sandbox. Calls for the session wait for that. */
+  /** Stops an idle sandbox, once those have it that wait for its start. Calls for the session wait for that. */
   async #makeWay(entry: Entry): Promise<void> {
     if (entry.leases > 0 || (entry.running?.activeExecutions ?? 0) > 0) throw busy();
+    if (entry.waiting.size > 0) {
+      await Promise.allSettled(entry.waiting);
+      // The caller looks again: meanwhile another one may have leased it.
+      return;
+    }
     entry.leaving = entry.sandbox
       .then(
         (sandbox) => sandbox.stop(),
@@ -344,6 +368,7 @@ export class LiveSandboxes {
       cells: cellsOf(options),
       sandbox,
       leases: options.leased === true ? 1 : 0,
+      waiting: new Set(),
     };
     sandbox.then(
       (running) => {
@@ -488,6 +513,11 @@ function checkSameCells(running: string | undefined, options: StartOptions): voi
   throw new SandboxError("SANDBOX_BUSY", `This session's sandbox runs already, and ${what}`, {
     hint: "Close the session first, or use another one.",
   });
+}
+
+/** What nobody hears of: see `isBackground`. */
+function madeWay(): SandboxError {
+  return new SandboxError("SANDBOX_BUSY", "The session's sandbox made way for a call");
 }
 
 function busy(): SandboxError {

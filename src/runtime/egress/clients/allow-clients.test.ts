@@ -190,6 +190,53 @@ describe("whatever is configured", () => {
     );
   });
 
+  const PRIVATE: [string, Record<string, string>, Record<string, string>?][] = [
+    ["git", { "/etc/gitconfig": `[url "https://m/"]\ninsteadOf = https://bob:${PASSWORD}@github.com/` }],
+    ["git", { "/etc/gitconfig": `[url "https://m/"]\ninsteadOf = HTTPS://${PASSWORD}@github.com/` }],
+    ["go", {}, { GOSUMDB: `https://bob:${PASSWORD}@sums.example/` }],
+    ["go", {}, { GOPRIVATE: `corp.example,bob:${PASSWORD}@two.example` }],
+    ["go", {}, { GONOSUMDB: `https://bob:${PASSWORD}@two.example` }],
+    ["npm", { "/home/me/.npmrc": `registry=https://m.example/\${NPM_TOKEN}/npm/` }, { NPM_TOKEN: PASSWORD }],
+    ["npm", { "/etc/npmrc": `@a:registry=\${BASE}/\${T}/` }, { BASE: "https://m.example", T: PASSWORD }],
+  ];
+
+  it.each(PRIVATE)(
+    "an entry of %s with a password in it stays outside, and a line says so",
+    (client, files, env) => {
+      const { rules, notices } = allowed(client, files, env);
+      expect(JSON.stringify([rules, notices])).not.toContain(PASSWORD);
+      expect(notices).toEqual([expect.stringContaining("an entry with credentials or a token in it")]);
+    },
+  );
+
+  it("the checksums' address goes in without credentials, however its scheme is written", () => {
+    const { rules } = allowed("go", {}, { GOSUMDB: `sum.golang.org HTTPS://bob:${PASSWORD}@sums.example/` });
+    expect(rules.environment).toEqual({ GOSUMDB: "sum.golang.org https://sums.example/" });
+  });
+
+  it("the user of SSH is no credential, and a registry may be a variable as a whole", () => {
+    const text = `[url "https://m.example/"] # corp\ninsteadOf = git@github.com:\ninsteadOf = ssh://git@github.com/`;
+    expect(Object.values(allowed("git", { "/etc/gitconfig": text }).rules.environment ?? {})).toEqual(
+      expect.arrayContaining(["git@github.com:", "ssh://git@github.com/"]),
+    );
+    const npm = allowed("npm", { "/etc/npmrc": `registry=\${R}` }, { R: "https://m.example/npm/" });
+    expect(npm.rules.environment).toMatchObject({ npm_config_registry: "https://m.example/npm/" });
+  });
+
+  it("cargo's inline tables are read, and a line says where one is not understood", () => {
+    const inline = `[source]\ncrates-io = { replace-with = "mirror" } # corp\nmirror = { registry = "https://m.example/i/" }`;
+    const read = allowed("cargo", { "/home/me/.cargo/config.toml": inline });
+    expect([open(read), read.notices]).toEqual([["m.example:443"], []]);
+    for (const text of [
+      `[source]\ncrates-io.replace-with = "mirror"`,
+      `source.crates-io.replace-with = "mirror"`,
+      `[source]\ncrates-io = {\n replace-with = "mirror"\n}`,
+    ]) {
+      const { notices } = allowed("cargo", { "/home/me/.cargo/config.toml": text });
+      expect(notices).toEqual([expect.stringMatching(/^--allow cargo: ".*" was not understood/)]);
+    }
+  });
+
   const may = ({ rules }: AllowedClients, name: string, port: number, address: string) => {
     const host = parseHost(name)!;
     return decideHost(rules, host, port).allowed && decideAddress(rules, host, address, port).allowed;

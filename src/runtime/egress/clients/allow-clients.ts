@@ -67,7 +67,7 @@ export function allowClientsOf(
       files: read.flatMap(({ configuration: { files = [] } }) => files),
       origin: label,
     },
-    notices: noticesOf(configured, label),
+    notices: [...noticesOf(configured, label), ...read.flatMap(leftOut)],
   };
 }
 
@@ -82,6 +82,19 @@ export function clientOfHost(
 }
 
 const NOTHING = { allowedDomains: [], deniedDomains: [], allowedIps: [], deniedIps: [], deniedPorts: [] };
+
+/** What a person should hear of one client's configuration besides its addresses. */
+function leftOut({ rule, configuration }: { rule: string; configuration: ClientConfiguration }): string[] {
+  const { hasPrivateEntries, notUnderstood } = configuration;
+  return [
+    ...(hasPrivateEntries === true
+      ? [`${rule}: its configuration has an entry with credentials or a token in it, which is left out`]
+      : []),
+    ...(notUnderstood === undefined
+      ? []
+      : [`${rule}: ${JSON.stringify(notUnderstood)} was not understood, and is left out`]),
+  ];
+}
 
 function noticesOf(
   configured: readonly { readonly name: string; readonly mirror: ReturnType<typeof readMirror> }[],

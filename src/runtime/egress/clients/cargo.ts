@@ -22,7 +22,11 @@ export function readCargo(sources: ClientSources): ClientConfiguration {
     ...(replaced === undefined ? [] : replacement(replaced)),
     ...registries.flatMap(({ section, value }) => table(["registries", section[1] ?? ""], "index", value)),
   ];
+  const strange = entries.find(isStrange);
   return {
+    ...(strange !== undefined && {
+      notUnderstood: `${[...strange.section, strange.key].join(".")} of config.toml`,
+    }),
     urls: [...(replaced === undefined ? [] : [replaced]), ...registries.map(({ value }) => value)],
     ...(replaced === undefined && { hosts: DEFAULT_HOSTS }),
     environment: { ...(lines.length > 0 && { CARGO_HOME: HOME }) },
@@ -55,5 +59,21 @@ function table(path: readonly string[], key: string, url?: string): string[] {
 function readEntries(sources: ClientSources): SectionEntry[] {
   const home = variable(sources, "CARGO_HOME") ?? join(sources.home, ".cargo");
   const text = sources.read(join(home, "config.toml")) ?? sources.read(join(home, "config")) ?? "";
-  return parseSections(text);
+  return parseSections(text).flatMap(withoutInlineTable);
+}
+
+/** `crates-io = { replace-with = "mirror" }` below `[source]` is the same as `[source.crates-io]` with a line. */
+function withoutInlineTable(entry: SectionEntry): SectionEntry[] {
+  const [, inner] = /^\{(.*)\}\s*(?:#.*)?$/.exec(entry.value) ?? [];
+  if (inner === undefined) return [entry];
+  const section = [...entry.section, entry.key];
+  const pairs = inner.matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/g);
+  return [...pairs].map(([, key = "", double, single]) => ({ section, key, value: double ?? single ?? "" }));
+}
+
+/** A table over several lines, and dotted keys, are TOML that is not read here. */
+function isStrange({ section, key, value }: SectionEntry): boolean {
+  const [place, ...rest] = [...section, ...key.split(".")];
+  const isOurs = place === "source" || place === "registries";
+  return isOurs && (value.startsWith("{") || (key.includes(".") && rest.length > 1));
 }

@@ -33,6 +33,11 @@ export function readMirror(text: string): Mirror | undefined {
   return { host: hostText(host), port, url: prefix + url.href, hadCredentials };
 }
 
+/** Has a text user information that may be a password or a token? The user of `git@host:` and `ssh://git@host` is none. */
+export function hasCredentials(text: string): boolean {
+  return text.includes("@") && !/^(?:(?:git\+)?ssh:\/\/)?[\w.-]+@[^@]*$/i.test(text);
+}
+
 function isLoopback(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost") || isSpecialAddress(host) === "loopback";
 }

@@ -5,6 +5,8 @@ import { parseSections } from "./sections.js";
 import { type ClientSources, variable } from "./sources.js";
 
 const DEFAULT_HOST = "registry.npmjs.org";
+/** Of an address that stays outside. */
+const PRIVATE = "";
 const RC = "/tmp/.skerry/npmrc";
 
 /** npm, pnpm and yarn. A project's own `.npmrc` has no say: whoever wrote the project wrote that. */
@@ -13,7 +15,7 @@ export function readNpm(sources: ClientSources): ClientConfiguration {
   for (const path of filesOf(sources)) {
     for (const { section, key, value } of parseSections(sources.read(path) ?? "")) {
       const isRegistry = key === "registry" || /^@[^:]+:registry$/.test(key);
-      if (section.length === 0 && isRegistry) scopes.set(key, expanded(value, sources));
+      if (section.length === 0 && isRegistry) scopes.set(key, expanded(value, sources) ?? PRIVATE);
     }
   }
   for (const [name, value] of Object.entries(sources.env)) {
@@ -28,7 +30,8 @@ export function readNpm(sources: ClientSources): ClientConfiguration {
   });
   const named = scopes.get("registry");
   return {
-    urls: [...scopes.values()],
+    urls: [...scopes.values()].filter((value) => value !== PRIVATE),
+    hasPrivateEntries: [...scopes.values()].includes(PRIVATE),
     ...(isDefault && { hosts: [DEFAULT_HOST] }),
     environment: {
       ...(named !== undefined && { npm_config_registry: readMirror(named)?.url }),
@@ -49,6 +52,14 @@ function filesOf(sources: ClientSources): string[] {
   ];
 }
 
-function expanded(text: string, { env }: ClientSources): string {
-  return text.replace(/\$\{(\w+)\??\}/g, (whole, name: string) => env[name] ?? whole);
+/** Undefined: a variable stands in the path, where it may be a token. A whole registry or its host may be in one. */
+function expanded(text: string, { env }: ClientSources): string | undefined {
+  let isPrivate = false;
+  const expand = (part: string): string =>
+    part.replace(/\$\{(\w+)\??\}/g, (whole, name: string, offset: number) => {
+      if (!/^(?:https?:\/\/[^/?#]*)?$/i.test(expand(part.slice(0, offset)))) isPrivate = true;
+      return env[name] ?? whole;
+    });
+  const value = expand(text);
+  return isPrivate ? undefined : value;
 }

@@ -17,7 +17,7 @@ export function parseSections(text: string): SectionEntry[] {
   for (const line of text.split(/\r?\n/)) {
     const trimmed = line.trim();
     if (trimmed === "" || trimmed.startsWith("#") || trimmed.startsWith(";")) continue;
-    const header = /^\[(.+)\]$/.exec(trimmed);
+    const header = /^\[((?:"(?:[^"\\]|\\.)*"|[^\]"])+)\]\]?\s*(?:[#;].*)?$/.exec(trimmed);
     const pair = /^([^=:\s][^=]*?)\s*=\s*(.*)$/.exec(trimmed) ?? /^([\w-]+)\s*:\s*(.*)$/.exec(trimmed);
     if (header !== null) {
       section = headerParts(header[1]!);
