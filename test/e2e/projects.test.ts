@@ -177,7 +177,10 @@ describe("skerry run", { timeout: 180_000 }, () => {
 describe("skerry mcp --project", { timeout: 180_000 }, () => {
   it("leaves no session behind where there is no such project", () => {
     const before = user.skerry(["sessions", "ls", "--json"]).stdout;
-    expect(user.skerry(["mcp", "--project", "nowhere"]).status).not.toBe(0);
+    expect(user.skerry(["mcp", "--project", "nowhere"])).toMatchObject({
+      status: 66,
+      stderr: expect.stringContaining("nowhere"),
+    });
     expect(user.skerry(["sessions", "ls", "--json"]).stdout).toBe(before);
   });
 
