@@ -65,6 +65,10 @@ describe("a project", { timeout: 180_000 }, () => {
     });
     expect(skerry("apply", "--session", "s")).toMatchObject({ status: 77, stdout: patch });
     expect(existsSync(join(project, "out.txt"))).toBe(false);
+    expect(skerry("apply", "--session", "s")).toMatchObject({
+      status: 77,
+      stderr: expect.stringContaining("looked at: skerry diff --session s\n"),
+    });
     expect(skerry("apply", "--session", "s", "--yes")).toEqual({
       status: 0,
       stdout: patch,
@@ -145,6 +149,12 @@ describe("skerry run", { timeout: 180_000 }, () => {
       "helped",
       "",
     ]);
+    put({ "policy.yaml": "policies:\n  tools:\n    run_code: {}\n", "main.py": "print(1)" });
+    expect((await at([], "run", "--policy", "policy.yaml", "main.py")).lines).toEqual([
+      "skerry: main.py runs alone, since its calls are decided about (policy, --security-mode, --confirm); --mount . copies the directory in",
+      "1",
+      "",
+    ]);
     put({ "../main.py": "print(1)" });
     const home = await atTerminal([LAUNCHER, "run", "main.py"], [], {
       env: user.environment,
@@ -165,6 +175,15 @@ describe("skerry run", { timeout: 180_000 }, () => {
 });
 
 describe("skerry mcp --project", { timeout: 180_000 }, () => {
+  it("leaves no session behind where there is no such project", () => {
+    const before = user.skerry(["sessions", "ls", "--json"]).stdout;
+    expect(user.skerry(["mcp", "--project", "nowhere"])).toMatchObject({
+      status: 66,
+      stderr: expect.stringContaining("nowhere"),
+    });
+    expect(user.skerry(["sessions", "ls", "--json"]).stdout).toBe(before);
+  });
+
   it("has the model work on a copy, with a checkpoint before each change, until the person applies it", async () => {
     put({ "a.txt": "one\n", ".env": "KEY" });
     const { client, call, stderr } = await startMcp(user, ["--project", "proj"]);

@@ -106,6 +106,17 @@ requires("bubblewrap").describe("skerry serve", () => {
     expect(user.skerry(["keys", "revoke", "--org", "acme", id]).status).toBe(0);
     expect((await call("GET", "/v1/sessions")).body.code).toBe("UNAUTHENTICATED");
     expect(user.skerry(["keys", "create", "--org", "a/b", "--name", "x"]).status).toBe(64);
+    writeFileSync(
+      join(user.home, "roles.yaml"),
+      "policies:\n  agent_roles:\n    coder: { tools: [run_code] }\n",
+    );
+    writeFileSync(
+      join(user.home, "roles-config.yaml"),
+      `sandbox: { policy: { file: ${user.home}/roles.yaml } }\n`,
+    );
+    const args = ["keys", "create", "--config", "roles-config.yaml", "--name", "x", "--role"];
+    expect(user.skerry([...args, "codr"]).stderr).toContain('has no role "codr"; it has coder\n');
+    expect(user.skerry([...args, "coder"]).stderr).not.toContain("has no role");
   });
 
   it("has approvals decided on the command line", async () => {

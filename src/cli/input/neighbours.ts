@@ -30,7 +30,9 @@ export async function neighboursOf(
   if (program === undefined || alone === true || session !== undefined || mount !== undefined) return [];
   const { sandbox } = config;
   const guards = [policy, securityMode, confirm, sandbox.policy.file, sandbox.securityMode];
-  if (guards.some((guard) => guard !== undefined)) return [];
+  const isDecided = guards.some((guard) => guard !== undefined);
+  // Nobody would be told.
+  if (isDecided && !stderr.isTerminal) return [];
   const [{ listNeighbours }, { stateDirectoryOf }] = await Promise.all([
     import("../../runtime/projects/index.js"),
     import("../../kit/state-directory.js"),
@@ -40,9 +42,17 @@ export async function neighboursOf(
     limits: LIMITS,
     except: program.name,
   });
+  if (isDecided) {
+    if (found.files.length > 0) await stderr.write(aloneText(program.name));
+    return [];
+  }
   if (stderr.isTerminal) await tell(program.name, found.files.length, found.leftOut, found.alone);
   const given = new Set(input.map(({ path }) => parseInnerPath(path).text));
   return found.files.filter(({ path }) => !given.has(path));
+}
+
+function aloneText(name: string): string {
+  return `skerry: ${escapeUnsafe(name)} runs alone, since its calls are decided about (policy, --security-mode, --confirm); --mount . copies the directory in\n`;
 }
 
 async function tell(

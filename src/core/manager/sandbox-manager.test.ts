@@ -303,7 +303,8 @@ describe("SandboxManager", () => {
     await manager.close();
     await expect(manager.startSandbox("s")).rejects.toMatchObject({
       code: "SANDBOX_NOT_RUNNING",
-      hint: "Open the session again: sessions and their files are still there.",
+      hint: "Make a new manager: sessions and their files are still there.",
+      retryable: false,
     });
   });
 

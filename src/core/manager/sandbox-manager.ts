@@ -664,7 +664,8 @@ export class SandboxManager {
   #assertUsable(): void {
     if (this.#closed) {
       throw new SandboxError("SANDBOX_NOT_RUNNING", "This manager has been closed", {
-        hint: "Open the session again: sessions and their files are still there.",
+        hint: "Make a new manager: sessions and their files are still there.",
+        retryable: false,
       });
     }
     this.#options.assertMayRun?.();

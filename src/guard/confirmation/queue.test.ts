@@ -189,7 +189,8 @@ describe("an answer", () => {
     expect(await ask(new ConfirmationQueue())).toEqual({
       approved: false,
       cause: "no-service",
-      reason: "This needs a confirmation, and no confirmation service is set up",
+      reason:
+        "This needs a confirmation, and no confirmation service is set up: give the manager one as confirmation (docs/tools.md)",
     });
   });
 });

@@ -88,7 +88,10 @@ export class ConfirmationQueue implements PendingConfirmations {
     const remembered = this.#remembered(copy);
     if (remembered !== undefined) return remembered;
     if (this.#service === undefined) {
-      return rejection("no-service", "This needs a confirmation, and no confirmation service is set up");
+      return rejection(
+        "no-service",
+        "This needs a confirmation, and no confirmation service is set up: give the manager one as confirmation (docs/tools.md)",
+      );
     }
     if (this.#entries.size - this.#shown >= this.#maxWaiting) {
       return rejection("failed", `${this.#maxWaiting} requests already wait for a confirmation`);

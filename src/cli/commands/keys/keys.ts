@@ -1,3 +1,4 @@
+import type { Config } from "../../../core/config/index.js";
 import { SandboxError } from "../../../kit/errors.js";
 import { escapeUnsafe } from "../../../kit/escape-unsafe.js";
 import { stateDirectoryOf } from "../../../kit/state-directory.js";
@@ -31,7 +32,8 @@ export async function create(options: CreateKeyOptions): Promise<number> {
     approve: options.approve === true,
     admin: options.admin === true,
   };
-  return withStore(options, async ({ apiKeys }) => {
+  return withStore(options, async ({ apiKeys }, config) => {
+    await warnOfUnknownRoles(role, config);
     const { key, secret } = await apiKeys.create(org, {
       name,
       scopes,
@@ -66,17 +68,36 @@ export async function revoke([id]: readonly string[], options: KeysOptions): Pro
   });
 }
 
-async function withStore(options: KeysOptions, action: (store: Store) => Promise<void>): Promise<number> {
+async function withStore(
+  options: KeysOptions,
+  action: (store: Store, config: Config) => Promise<void>,
+): Promise<number> {
   checkName("--org", options.org, /^[\w.-]{1,100}$/);
   const config = await readConfig(options);
   const { openConfiguredStore } = await import("../../../server/index.js");
   const store = await openConfiguredStore(config, stateDirectoryOf(config.sandbox));
   try {
-    await action(store);
+    await action(store, config);
     return 0;
   } finally {
     await store.close();
   }
+}
+
+/** A server may have another policy than this configuration names, so such a key is made all the same. */
+async function warnOfUnknownRoles(roles: readonly string[] | undefined, { sandbox }: Config): Promise<void> {
+  const { file } = sandbox.policy;
+  if (roles === undefined || file === undefined) return;
+  const { loadPolicy } = await import("../../../guard/policy/index.js");
+  const policy = await loadPolicy(file).catch(() => undefined);
+  const unknown = roles
+    .filter((role) => policy?.roles.has(role) === false)
+    .map((role) => JSON.stringify(role));
+  if (policy === undefined || unknown.length === 0) return;
+  const known = [...policy.roles.keys()].map(escapeUnsafe).join(", ") || "none";
+  await stderr.write(
+    `skerry: the policy ${escapeUnsafe(file)} has no role ${unknown.join(", ")}; it has ${known}\n`,
+  );
 }
 
 function checkName(option: string, name: string, pattern: RegExp): void {

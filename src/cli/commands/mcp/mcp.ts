@@ -74,8 +74,14 @@ async function copyProject(
   project: string,
   role: string | undefined,
 ): Promise<void> {
-  await openMounts(manager, { ...options, mount: [{ source: project }] }, role);
   const { session } = options;
+  const isNew = !manager.hasSession(session);
+  try {
+    await openMounts(manager, { ...options, mount: [{ source: project }] }, role);
+  } catch (error) {
+    if (isNew) await manager.deleteSession(session);
+    throw error;
+  }
   await stderr.write(
     `skerry: the model works on a copy: skerry diff --session ${session}, then skerry apply --session ${session}\n`,
   );

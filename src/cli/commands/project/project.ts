@@ -134,12 +134,16 @@ function refuseSilence({ json, yes }: ProjectOptions): void {
 }
 
 /** True: the person at the terminal, or the command line, says yes. */
-async function isAgreed({ yes }: ProjectOptions, signal: AbortSignal, question: string): Promise<boolean> {
+async function isAgreed(
+  { yes, session }: ProjectOptions,
+  signal: AbortSignal,
+  question: string,
+): Promise<boolean> {
   if (yes === true) return true;
   const { stdin } = process;
   if (!stdin.isTTY || !stderr.isTerminal) {
     throw new SandboxError("CONFIRMATION_REJECTED", "Nobody is at a terminal to agree", {
-      hint: "Add --yes once you have looked at: skerry diff",
+      hint: `Add --yes once you have looked at: skerry diff --session ${session}`,
     });
   }
   const asking = createInterface({ input: stdin, output: process.stderr });

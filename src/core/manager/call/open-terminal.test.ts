@@ -291,7 +291,7 @@ const REFUSALS: readonly Refusal[] = [
   rejected(
     "no confirmation service",
     "no-service",
-    "rejected: This needs a confirmation, and no confirmation service is set up",
+    "rejected: This needs a confirmation, and no confirmation service is set up: give the manager one as confirmation (docs/tools.md)",
   ),
   refused("no walls in strict mode", "BACKEND_TOO_WEAK", "backend", {
     backend: "subprocess",
