@@ -370,6 +370,18 @@ os.makedirs("n/m"); open("n/m/o", "w").write("x")
     expect(readdirSync(project)).toEqual(["a", "b"]);
   });
 
+  it("can be looked at and dropped when the directory is gone", async () => {
+    put({ a: "1" });
+    const sandbox = await open();
+    await python(sandbox, `open("a", "w").write("2")`);
+    rmSync(project, { recursive: true });
+    const { patch, conflicts } = await sandbox.projects.changes();
+    expect([patch.includes("+2"), conflicts.map(({ path }) => path)]).toEqual([true, ["a"]]);
+    await expect(sandbox.projects.apply()).rejects.toThrow(code("FILE_NOT_FOUND"));
+    await sandbox.projects.discard();
+    expect((await sandbox.projects.changes()).changes).toEqual([]);
+  });
+
   it("can be dropped where links and special files stand for files", async () => {
     put({ a: "1", b: "1", c: "1", d: "1", "e/f": "1" });
     const sandbox = await open();
@@ -476,6 +488,7 @@ describe("a hostile guest", () => {
       `
 import os, socket
 os.symlink("/etc/passwd", "absolute"); os.symlink("../../etc", "up"); os.symlink("src/../../x", "through")
+os.symlink(".git/hooks", "hooks"); os.symlink("../.GIT", "src/git")
 os.mkfifo("fifo"); socket.socket(socket.AF_UNIX).bind("sock")
 os.remove("src/a"); os.symlink("/etc/shadow", "src/a")
 os.remove("src/b"); os.mkfifo("src/b")
@@ -492,7 +505,7 @@ open("unreadable", "w").write("x"); os.chmod("unreadable", 0)
         .filter((each) => each.why === why)
         .map(({ path }) => path)
         .sort();
-    expect(left("link")).toEqual(["absolute", "src/a", "through", "up"]);
+    expect(left("link")).toEqual(["absolute", "hooks", "src/a", "src/git", "through", "up"]);
     expect(left("special")).toEqual(["fifo", "sock", "src/b"]);
     expect(left("git")).toHaveLength(3);
     await sandbox.projects.apply();

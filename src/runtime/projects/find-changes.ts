@@ -13,7 +13,7 @@ import {
   type WorkspaceTree,
 } from "../workspace/index.js";
 import { IgnoreRules } from "./gitignore.js";
-import { type LeftOut, type LeftOutReason, reasonOfNew } from "./left-out.js";
+import { isInGit, type LeftOut, type LeftOutReason, reasonOfNew } from "./left-out.js";
 import { type FileState, insidePath, isSame, type Project, parentsOf } from "./project.js";
 import type { ContentStore, ProjectStore } from "./project-store.js";
 import { noteOn } from "./runs-outside.js";
@@ -177,7 +177,8 @@ class Comparison {
   #takeLink({ path, target = "" }: TreeNode): void {
     const after: FileState = { type: "symlink", target: textOf(target) };
     if (isSame(this.project.base.get(path), after)) return;
-    if (!staysInside(path.split("/").length - 1, after.target)) return this.#leave(path, "link");
+    if (!staysInside(path.split("/").length - 1, after.target) || isInGit(after.target))
+      return this.#leave(path, "link");
     this.#add(path, after);
   }
 

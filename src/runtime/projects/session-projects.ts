@@ -94,8 +94,11 @@ export class SessionProjects {
     const stage = this.store.stage();
     try {
       const found = await this.#compare(project, stage);
-      using source = SourceDirectory.reopen(project.source, this.store);
-      const conflicts = await findConflicts(found, source);
+      using source = unlessGone(() => SourceDirectory.reopen(project.source, this.store));
+      const conflicts =
+        source === undefined
+          ? found.changes.map(({ path }) => ({ path, why: "has no directory outside any more" }))
+          : await findConflicts(found, source);
       const contents = { before: this.store.blobs(), after: stage };
       return {
         ...found,
@@ -151,6 +154,16 @@ export class SessionProjects {
     throw new SandboxError("NOT_FOUND", "No directory was copied into this session", {
       hint: "Copy one in first: mount it when the session is opened or a program is run.",
     });
+  }
+}
+
+/** Changes can be looked at without the directory that they would go to. */
+function unlessGone<Value>(open: () => Value): Value | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof SandboxError && error.code === "FILE_NOT_FOUND") return undefined;
+    throw error;
   }
 }
 
