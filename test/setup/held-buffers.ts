@@ -19,11 +19,14 @@ export function watchHeldBuffers(): { /** Ends the watch. */ peak(): number } {
   let timer: NodeJS.Timeout;
   // The collector stops the process, and must leave it time to work.
   const watchOn = () => {
-    timer = setTimeout(() => {
-      most = Math.max(most, measure());
-      samples++;
-      watchOn();
-    }, Math.min(10 * tookMs, MOST_MS));
+    timer = setTimeout(
+      () => {
+        most = Math.max(most, measure());
+        samples++;
+        watchOn();
+      },
+      Math.min(10 * tookMs, MOST_MS),
+    );
   };
   watchOn();
   return {
